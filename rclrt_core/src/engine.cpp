@@ -303,6 +303,7 @@ bool Engine::Impl::is_here() const noexcept
 
 // ---- The public functions that are more than a call
 
+bool Engine::runs_here() const noexcept { return impl_->is_here(); }
 const EngineOptions & Engine::options() const noexcept { return impl_->options; }
 Platform & Engine::platform() noexcept { return impl_->platform; }
 

@@ -18,7 +18,16 @@ EngineExecutor::EngineExecutor(
 {
 }
 
-EngineExecutor::~EngineExecutor() { detach_all(); }
+EngineExecutor::~EngineExecutor()
+{
+  const bool waits = !impl_->engine().runs_here();
+  if (!waits) {
+    // By exit() in a callback. This thread cannot wait for its own job, and the other threads go on until the process
+    // has ended: what they use stays.
+    static_cast<void>(new std::shared_ptr<Impl>(impl_));
+  }
+  detach_all(waits);
+}
 
 void EngineExecutor::on_group_added(const std::shared_ptr<CallbackGroup> & group)
 {

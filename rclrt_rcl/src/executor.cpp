@@ -62,11 +62,13 @@ Executor::Executor(std::shared_ptr<Context> context)
 
 Executor::~Executor() = default;
 
-void Executor::detach_all()
+void Executor::detach_all(bool waits)
 {
   context_->remove_on_shutdown(on_shutdown_);
   for (const auto & entity : membership_->remove_all()) {
-    entity->wait_until_idle();
+    if (waits) {
+      entity->wait_until_idle();
+    }
   }
 }
 

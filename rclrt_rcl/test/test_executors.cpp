@@ -5,9 +5,11 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <future>
@@ -101,6 +103,22 @@ TYPED_TEST(Executors, cancel_before_spin_ends_that_spin)
   waitable->trigger();
   this->executor->spin_some();
   EXPECT_EQ(runs, 1);
+}
+
+// The destructors of static objects run then, on the thread that called exit(): nothing may wait for that thread.
+TYPED_TEST(Executors, exit_in_a_callback_ends_the_process)
+{
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto spin_and_exit = [] {
+    alarm(20);  // a process that hangs ends by a signal
+    init(0, nullptr);
+    static const auto exits = std::make_shared<Node>("exits");
+    static const auto timer = exits->create_wall_timer(1ms, [](Timer &) { std::exit(7); });
+    static typename TypeParam::Executor spins{typename TypeParam::Options()};
+    spins.add_node(exits);
+    spins.spin();
+  };
+  EXPECT_EXIT(spin_and_exit(), testing::ExitedWithCode(7), "");
 }
 
 TYPED_TEST(Executors, a_wall_timer_fires_under_spin)

@@ -40,7 +40,14 @@ void EngineExecutor::watch(std::function<void()> call)
 {
   notice_ = std::make_shared<Notice>();
   notice_->call = std::move(call);
-  listen_to(interrupt_guard_condition_);
+  // Only cancel() triggers this one.
+  interrupt_guard_condition_.set_on_trigger_callback([this, notice = notice_](std::size_t) {
+    const std::lock_guard<std::mutex> lock(notice->mutex);
+    if (notice->call) {
+      cancelled_ = true;
+      notice->call();
+    }
+  });
   listen_to(*shutdown_guard_condition_);
 }
 

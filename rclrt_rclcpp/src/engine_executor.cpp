@@ -16,22 +16,28 @@ namespace rclrt_rclcpp
 namespace
 {
 
-/// Resets the flag that somebody spins.
+/// Sets the flag that a thread spins. At the end resets it, and the cancel() that has ended the spin.
 class Spinning
 {
 public:
-  Spinning(std::atomic_bool & flag, const char * function) : flag_(flag)
+  Spinning(std::atomic_bool & flag, std::atomic_bool & cancelled, const char * function)
+  : flag_(flag), cancelled_(cancelled)
   {
     if (flag_.exchange(true)) {
       throw std::runtime_error(std::string(function) + " called while already spinning");
     }
   }
-  ~Spinning() { flag_ = false; }
+  ~Spinning()
+  {
+    cancelled_ = false;
+    flag_ = false;
+  }
   Spinning(const Spinning &) = delete;
   Spinning & operator=(const Spinning &) = delete;
 
 private:
   std::atomic_bool & flag_;
+  std::atomic_bool & cancelled_;
 };
 
 /// There is no more work for spin_all() when none has come for this long: what was sent just before may
@@ -58,7 +64,7 @@ EngineExecutor::EngineExecutor(
     context_, engine_executor_options, std::move(engine_options), [this] { return groups(); }))
 {
   watch([this] {
-    if (!spinning) {
+    if (!spinning || cancelled_) {
       impl_->engine().stop();
     }
     impl_->request_update();
@@ -67,6 +73,13 @@ EngineExecutor::EngineExecutor(
 
 EngineExecutor::~EngineExecutor()
 {
+  if (impl_->engine().runs_here()) {
+    // By exit() in a callback. This thread cannot wait for its own job, and the other threads go on until the process
+    // has ended: what they use stays.
+    unwatch();
+    static_cast<void>(impl_.release());
+    return;
+  }
   spinning = false;
   impl_->engine().stop();
   unwatch();
@@ -119,9 +132,23 @@ void EngineExecutor::remove_callback_group(detail::Parameters::Group group, bool
   impl_->update();
 }
 
+#if RCLCPP_VERSION_MAJOR >= 28  // else nothing overrides cancel(): watch() sees what it triggers
+// A spin sets `spinning` and then looks at `cancelled_`, this does it the other way round: so one sees the other.
+void EngineExecutor::cancel()
+{
+  cancelled_ = true;
+  if (spinning.exchange(false)) {
+    cancelled_ = false;  // that spin ends
+  }
+  rclcpp::Executor::cancel();
+}
+#endif
+
+bool EngineExecutor::goes_on() const { return spinning && !cancelled_ && rclcpp::ok(context_); }
+
 void EngineExecutor::spin()
 {
-  const Spinning guard(spinning, "spin()");
+  const Spinning guard(spinning, cancelled_, "spin()");
   if (!rclcpp::ok(context_)) {
     return;
   }
@@ -131,7 +158,7 @@ void EngineExecutor::spin()
     impl_->engine().clear_stop();
     // Whoever stops the engine does so after the reason for it can be seen here. A stop meant for a
     // spin before this one has none.
-    if (!spinning || !rclcpp::ok(context_) || spin.has_failed()) {
+    if (!goes_on() || spin.has_failed()) {
       break;
     }
     const rclrt_core::Status status = impl_->engine().spin();
@@ -158,8 +185,7 @@ void EngineExecutor::spin_all(std::chrono::nanoseconds max_duration)
 
 void EngineExecutor::run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive)
 {
-  const Spinning guard(spinning, "spin_some()");
-  const auto goes_on = [this] { return spinning && rclcpp::ok(context_); };
+  const Spinning guard(spinning, cancelled_, "spin_some()");
   rclrt_core::Engine & engine = impl_->engine();
   const rclrt_core::TimePoint until = max_duration == std::chrono::nanoseconds(0)
                                         ? rclrt_core::kNever
@@ -171,7 +197,7 @@ void EngineExecutor::run_on_this_thread(std::chrono::nanoseconds max_duration, b
     const rclrt_core::TimePoint patience = exhaustive
                                              ? std::min(until, end_of(kSettle, engine.platform()))
                                              : rclrt_core::TimePoint::min();
-    if (!impl_->run_one(patience, before_sequence, goes_on)) {
+    if (!impl_->run_one(patience, before_sequence, [this] { return goes_on(); })) {
       break;
     }
   }
@@ -180,13 +206,17 @@ void EngineExecutor::run_on_this_thread(std::chrono::nanoseconds max_duration, b
 
 void EngineExecutor::spin_once(std::chrono::nanoseconds timeout)
 {
-  const Spinning guard(spinning, "spin_once()");
+  const Spinning guard(spinning, cancelled_, "spin_once()");
   run_once(timeout);
 }
 
 // Called in a loop by spin_until_future_complete() only, since spin_once() is our own.
 void EngineExecutor::spin_once_impl(std::chrono::nanoseconds timeout)
 {
+  if (cancelled_.exchange(false)) {
+    spinning = false;  // what ends the loop
+    return;
+  }
   const bool is_long = timeout < std::chrono::nanoseconds(0) || timeout > kFuturePoll;
   run_once(is_long ? kFuturePoll : timeout);
 }
@@ -196,7 +226,7 @@ void EngineExecutor::run_once(std::chrono::nanoseconds timeout)
   const rclrt_core::TimePoint until = timeout < std::chrono::nanoseconds(0)
                                         ? rclrt_core::kNever
                                         : end_of(timeout, impl_->engine().platform());
-  impl_->run_one(until, UINT64_MAX, [this] { return spinning && rclcpp::ok(context_); });
+  impl_->run_one(until, UINT64_MAX, [this] { return goes_on(); });
   impl_->tell_findings();
 }
 

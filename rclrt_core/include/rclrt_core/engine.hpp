@@ -248,6 +248,9 @@ public:
   void clear_stop() noexcept;
   bool is_stopped() const noexcept;
   bool is_spinning() const noexcept;
+  /// Whether the calling thread is inside a callback of this engine. Such a thread must not destroy it: the
+  /// destructor waits until no callback runs. exit() in a callback runs the destructors of static objects.
+  bool runs_here() const noexcept;
 
   /// Run at most one waiting job on the calling thread, most urgent first, waiting for one until
   /// `until`. Only jobs released before `before_sequence` (see next_sequence()) count. The thread

@@ -130,8 +130,8 @@ protected:
 
   /// Whether cancel() was called or the context was shut down.
   bool stop_requested() const noexcept { return cancelled_.load() || !context_->ok(); }
-  /// Let go of all nodes and groups, through the on_...() functions.
-  void detach_all();
+  /// Let go of all nodes and groups, through the on_...() functions. `waits`: until none of their callbacks runs.
+  void detach_all(bool waits = true);
 
 private:
   class Membership;

@@ -82,6 +82,10 @@ public:
     detail::Parameters::Group group, detail::Parameters::Node node, bool notify = true) override;
   void remove_callback_group(detail::Parameters::Group group, bool notify = true) override;
 
+#if RCLCPP_VERSION_MAJOR >= 28
+  /// Ends the spin in progress, whichever function it is. If there is none, ends the next one. Thread-safe.
+  void cancel() override;
+#endif
   void spin() override;
   void spin_some(std::chrono::nanoseconds max_duration = std::chrono::nanoseconds(0)) override;
   void spin_all(std::chrono::nanoseconds max_duration) override;
@@ -102,6 +106,7 @@ private:
   rclrt_front_end::ConfiguredEngine & configured() const override;
   void run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive);
   void run_once(std::chrono::nanoseconds timeout);
+  bool goes_on() const;
 
   // Of the base class: who belongs to it.
   /// Until unwatch(), `call` is called by whoever triggers what says that something has changed: nodes
@@ -128,6 +133,10 @@ private:
   /// Who listens to what that has just left, in another thread, would keep its next executor asleep.
   std::mutex listening_mutex_;
 #endif
+
+  /// A cancel() that has ended no spin yet. Written by cancel() and by the thread that spins; both in sequential
+  /// order with `spinning`.
+  std::atomic_bool cancelled_{false};
 
   class Impl;
   std::unique_ptr<Impl> impl_;
