@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/node.hpp"
 
@@ -69,22 +68,22 @@ EventHandle make_event(
   return make(subscription, kind, &rcl_subscription_event_init);
 }
 
-bool QosEventBase::take(void * status)
+QosEventBase::QosEventBase(EntitySetup setup, EventHandle handle)
+: Entity(std::move(setup), 1), handle_(std::move(handle))
 {
-  const rcl_ret_t result = rcl_take_event(handle_.get(), status);
-  if (result != RCL_RET_OK) {
-    take_rcl_error();
+  if (rclrt_front_end::is_looked_for(rcl_event_get_rmw_handle(handle_.get())->event_type)) {
+    looked_for_every_ = rclrt_front_end::kLookForStatus;
   }
-  return result == RCL_RET_OK;
 }
 
-void QosEventBase::set_middleware_callback(rcl_event_callback_t callback, const void * user_data)
+void QosEventBase::set_middleware_callback(rcl_event_callback_t callback, const void *)
 {
-  const rcl_ret_t result = rclrt_front_end::tell_of_work<rcl_event_t>(
-    &rcl_event_set_callback, handle_.get(), callback, user_data);
+  if (looked_for_every_ > std::chrono::nanoseconds(0)) {
+    return;
+  }
   if (callback != nullptr) {
-    throw_unless_ok(result, "watching '" + name() + "'");
-  } else if (result != RCL_RET_OK) {
+    throw_unless_ok(listen(), "watching '" + name() + "'");
+  } else if (rcl_event_set_callback(handle_.get(), nullptr, nullptr) != RCL_RET_OK) {
     take_rcl_error();
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rcl/event.h"
+#include "rclrt_front_end/status_event_on_rcl.hpp"
 #include "rclrt_rcl/entity.hpp"
 
 namespace rclrt_rcl
@@ -32,14 +33,10 @@ public:
   std::vector<WaitHandle> wait_handles() override { return {handle_.get()}; }
 
 protected:
-  QosEventBase(EntitySetup setup, EventHandle handle)
-  : Entity(std::move(setup), 1), handle_(std::move(handle))
-  {
-  }
-  bool take(void * status);
+  QosEventBase(EntitySetup setup, EventHandle handle);
   void set_middleware_callback(rcl_event_callback_t callback, const void * user_data) override;
+  virtual rcl_ret_t listen() = 0;
 
-private:
   const EventHandle handle_;
 };
 
@@ -51,12 +48,21 @@ public:
   : QosEventBase(std::move(setup), std::move(handle)), callback_(std::move(callback))
   {
   }
+  bool look() override
+  {
+    const bool found = backlog() == 0 && event_.look(*handle_);
+    if (found) {
+      announce(1);
+    }
+    return found;
+  }
 
 private:
+  rcl_ret_t listen() override { return event_.template listen<&on_middleware>(*handle_, this); }
   bool do_take_and_run(const rclrt_core::Job &) override
   {
     Status status{};
-    if (!take(&status)) {
+    if (!event_.take(*handle_, &status)) {
       return false;
     }
     callback_(status);
@@ -64,6 +70,7 @@ private:
   }
 
   const std::function<void(const Status &)> callback_;
+  rclrt_front_end::StatusEvent<Status> event_;
 };
 
 }  // namespace detail

@@ -288,39 +288,6 @@ Undo register_action(
   return undo;
 }
 
-#if RCLRT_RCLCPP_IS_HUMBLE
-
-/// Humble's take the function back in their destructors, but of what they have let go by then. So they are
-/// not told either.
-Undo register_event(
-  const std::shared_ptr<detail::EventHandlerBase> & event, const Announce & announced)
-{
-  struct Opened : detail::EventHandlerBase
-  {
-    static auto set() { return &Opened::set_on_new_event_callback; }
-  };
-  const Token token = make_token(announced);
-  const Undo undo = [weak = std::weak_ptr<detail::EventHandlerBase>(event), token] {
-    try {
-      if (const auto present = weak.lock()) {
-        (present.get()->*Opened::set())(nullptr, nullptr);
-      }
-    } catch (const std::exception &) {
-      // As if it were gone.
-    }
-    take_back(token);
-  };
-  try {
-    (event.get()->*Opened::set())(kAnnounce, token);
-  } catch (...) {
-    undo();
-    throw;
-  }
-  return undo;
-}
-
-#endif
-
 }  // namespace
 
 Undo register_service(
@@ -361,12 +328,7 @@ Undo register_waitable(
     return register_action<Server>(
       server, announced, {Entity::GoalService, Entity::ResultService, Entity::CancelService});
   }
-#if RCLRT_RCLCPP_IS_HUMBLE
-  if (const auto event = std::dynamic_pointer_cast<detail::EventHandlerBase>(waitable)) {
-    return register_event(event, announced);
-  }
-#endif
-  // QoS events take the function back in their destructors; for others, whoever wrote them has to.
+  // Whoever wrote it has to take the function back in its destructor.
   const Token token = make_token(announced);
   const Undo undo = [weak = std::weak_ptr<rclcpp::Waitable>(waitable), token] {
     const auto present = weak.lock();

@@ -30,6 +30,7 @@
 #include "rclrt_front_end/teller.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
 #include "ros_clock.hpp"
+#include "status_source.hpp"
 #include "waitable_events.hpp"
 #include "waitable_timers.hpp"
 
@@ -175,6 +176,11 @@ private:
   /// Its rank may be another one.
   void follow_period(rclcpp::TimerBase & timer);
   void add_waitable(const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group);
+  void add_status_event(
+    const std::shared_ptr<detail::EventHandlerBase> & event,
+    const std::shared_ptr<StatusSource> & status, const KnownGroup & group);
+  /// `look` returns whether there is something to announce.
+  Undo look_for(std::function<bool()> look, const KnownGroup & group, const Announce & announced);
   void add_waitable_timers(
     const std::shared_ptr<rclcpp::Waitable> & waitable,
     const std::shared_ptr<WaitableTimers> & timers, const KnownGroup & group);

@@ -4,6 +4,7 @@
 // Each kind of rclcpp's entities as a callback of the engine.
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -22,6 +23,8 @@
 #include "rclcpp/logging.hpp"
 #include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_front_end/leading_stamp_on_rcl.hpp"
+#include "rclrt_front_end/status_event_on_rcl.hpp"
+#include "status_source.hpp"
 #include "take.hpp"
 #include "unserved.hpp"
 #include "versions.hpp"
@@ -157,6 +160,12 @@ void EngineExecutor::Impl::keep(const void * entity, Member member)
 void EngineExecutor::Impl::add_waitable(
   const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group)
 {
+  if (const auto event = std::dynamic_pointer_cast<detail::EventHandlerBase>(waitable)) {
+    if (const auto status = StatusSource::of(event)) {
+      add_status_event(event, status, group);
+      return;
+    }
+  }
   CallbackKind kind = CallbackKind::kWaitable;
   Owner owner;
   std::string label = "custom";
@@ -171,8 +180,6 @@ void EngineExecutor::Impl::add_waitable(
     label = std::string(buffer->get_topic_name()) + "/intra_process";
     depth = depth_of(buffer->get_actual_qos());
     announce.is_intra_process = true;
-  } else if (dynamic_cast<const detail::EventHandlerBase *>(waitable.get()) != nullptr) {
-    label = "qos_event";
   } else {
     needs_data = false;
   }
@@ -201,6 +208,66 @@ void EngineExecutor::Impl::add_waitable(
   if (timers) {
     add_waitable_timers(waitable, timers, group);
   }
+}
+
+void EngineExecutor::Impl::add_status_event(
+  const std::shared_ptr<detail::EventHandlerBase> & event,
+  const std::shared_ptr<StatusSource> & status, const KnownGroup & group)
+{
+  using Event = detail::EventHandlerBase;
+  const bool is_looked_for = StatusSource::is_looked_for(*event);
+  // Of one that is looked for: a job waits. Set by the timer that looks, before it announces the job; cleared by the
+  // job before it takes. So what comes after the take is announced again.
+  const auto is_announced = std::make_shared<std::atomic<bool>>(false);
+  auto options = options_for(
+    event.get(), group, CallbackKind::kWaitable, "qos_event", is_looked_for ? 1 : kUnbounded);
+  add(
+    event, group, std::move(options),
+    [status, is_announced](const std::shared_ptr<Event> & present) {
+      is_announced->store(false);
+      const auto data = status->take(*present);
+      if (data && !rclrt_core::gives_up_job()) {
+        detail::execute(*present, data);
+      }
+      return data != nullptr;
+    },
+    [&](const std::shared_ptr<Event> & present, const Announce & announced) {
+      if (!is_looked_for) {
+        return status->listen(present, announced);
+      }
+      return look_for(
+        [status, is_announced, weak = std::weak_ptr<Event>(present)] {
+          const auto kept = weak.lock();
+          return kept && !is_announced->load() && status->look(*kept) &&
+                 !is_announced->exchange(true);
+        },
+        group, announced);
+    });
+}
+
+/// A second callback, a timer that looks.
+Undo EngineExecutor::Impl::look_for(
+  std::function<bool()> look, const KnownGroup & group, const Announce & announced)
+{
+  rclrt_core::CallbackOptions options;
+  options.name = unique_name(group, CallbackKind::kWaitable, "qos_event_look");
+  options.overrun_rule = rclrt_core::OverrunRule::kSkip;
+  options.run = [look = std::move(look), announced](const Job &) {
+    const bool found = look();
+    if (found) {
+      announced(1);
+    }
+    return found;
+  };
+  rclrt_core::TimerOptions timer;
+  timer.period = rclrt_front_end::kLookForStatus;
+  std::shared_ptr<rclrt_core::Callback> added;
+  detail::check(engine().add_timer(std::move(options), timer, group.in_engine, &added));
+  names_.insert(added->name());
+  return [this, added] {
+    names_.erase(added->name());
+    engine().remove(added);
+  };
 }
 
 /// A second callback of the waitable, a timer by which somebody looks at its timers.

@@ -4,15 +4,39 @@
 // The middleware may call what it was given at any time, also after it was taken back; takes that find
 // nothing; and what outlives a node that is dropped while rclcpp's own callbacks run.
 
+#include <dlfcn.h>
+
 #include <atomic>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include "announce.hpp"
+#include "rcl/event.h"
 #include "rcl_interfaces/msg/parameter_event.hpp"
 #include "rcl_interfaces/srv/list_parameters.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "typed_fixture.hpp"
+
+namespace
+{
+
+/// Kinds of events for which the middleware was given a function.
+std::set<rmw_event_type_t> listened_for;
+
+}  // namespace
+
+// In this program it comes before the one of rcl.
+extern "C" rcl_ret_t rcl_event_set_callback(
+  const rcl_event_t * event, rcl_event_callback_t callback, const void * user_data)
+{
+  static const auto next =
+    reinterpret_cast<decltype(&rcl_event_set_callback)>(dlsym(RTLD_NEXT, "rcl_event_set_callback"));
+  if (callback != nullptr) {
+    listened_for.insert(rcl_event_get_rmw_handle(event)->event_type);
+  }
+  return next(event, callback, user_data);
+}
 
 namespace rclrt_rclcpp
 {
@@ -185,6 +209,74 @@ struct Held
     EXPECT_TRUE(wait_for([this] { return let.load(); }));
   }
 };
+
+#if !RCLRT_RCLCPP_IS_HUMBLE  // which has no matched events
+
+TYPED_TEST(OwnParts, changes_before_an_executor_has_the_event_are_counted)
+{
+  std::atomic<int> matches{0};
+  std::atomic<int> current{0};
+  std::atomic<int> incompatible{0};
+  rclcpp::SubscriptionOptions options;
+  options.event_callbacks.matched_callback = [&](rclcpp::MatchedInfo & info) {
+    current += info.current_count_change;
+    matches += static_cast<int>(info.total_count_change);
+  };
+  options.event_callbacks.incompatible_qos_callback =
+    [&](rclcpp::QOSRequestedIncompatibleQoSInfo & info) {
+      incompatible += info.total_count_change;
+    };
+  const std::shared_ptr<rclcpp::Node> peer = this->make_node("peer");
+  const auto subscription = this->node_->template create_subscription<Time>(
+    "topic", rclcpp::QoS(1), [](const Time &) {}, options);
+  auto gone = peer->create_publisher<Time>("topic", 1);
+  const auto unreliable = peer->create_publisher<Time>("topic", rclcpp::QoS(1).best_effort());
+  const auto stays = peer->create_publisher<Time>("topic", 1);
+  EXPECT_TRUE(wait_for([&] { return subscription->get_publisher_count() == 2; }));
+  gone.reset();
+  EXPECT_TRUE(wait_for([&] { return subscription->get_publisher_count() == 1; }));
+  for (int others = 0; others < 2; ++others) {  // of the second, by the next executor
+    TypeParam executor(this->executor_options());
+    executor.add_node(this->node_);
+    const auto late = peer->create_publisher<Time>("topic", 1);
+    const Spinning spinning(executor);
+    EXPECT_TRUE(wait_for([&] { return matches == 3 + others && current == 2; })) << matches;
+    EXPECT_TRUE(wait_for([&] { return incompatible == 1; }));
+  }
+}
+
+#endif
+
+// A thread of DDS that tells of these kinds has a lock that a thread that takes any of the entity's events needs.
+TYPED_TEST(OwnParts, lost_messages_missed_deadlines_and_liveliness_are_looked_for_not_listened_to)
+{
+  listened_for.clear();
+  std::atomic<int> missed{0};
+  rclcpp::SubscriptionOptions options;
+  options.event_callbacks.deadline_callback = [&](rclcpp::QOSDeadlineRequestedInfo & info) {
+    missed += info.total_count_change;
+  };
+  options.event_callbacks.liveliness_callback = [](rclcpp::QOSLivelinessChangedInfo &) {};
+  options.event_callbacks.message_lost_callback = [](rclcpp::QOSMessageLostInfo &) {};
+  rclcpp::PublisherOptions publisher_options;
+  publisher_options.event_callbacks.deadline_callback = [](rclcpp::QOSDeadlineOfferedInfo &) {};
+  publisher_options.event_callbacks.liveliness_callback = [](rclcpp::QOSLivelinessLostInfo &) {};
+  const auto qos = rclcpp::QoS(1).deadline(milliseconds(5));
+  const auto publisher =
+    this->node_->template create_publisher<Time>("topic", qos, publisher_options);
+  const auto subscription =
+    this->node_->template create_subscription<Time>("topic", qos, [](const Time &) {}, options);
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(wait_for([&] { return subscription->get_publisher_count() > 0; }));
+  publisher->publish(Time());
+  EXPECT_TRUE(wait_for([&] { return missed > 3; }));
+  for (const auto kind :
+       {RMW_EVENT_MESSAGE_LOST, RMW_EVENT_REQUESTED_DEADLINE_MISSED, RMW_EVENT_LIVELINESS_CHANGED,
+        RMW_EVENT_OFFERED_DEADLINE_MISSED, RMW_EVENT_LIVELINESS_LOST}) {
+    EXPECT_EQ(listened_for.count(kind), 0U) << kind;
+  }
+}
 
 TYPED_TEST(OwnParts, requests_that_come_between_two_executors_are_served_by_the_second)
 {

@@ -22,6 +22,7 @@
 #define RCLRT_RCL__ENTITY_HPP_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -113,6 +114,10 @@ public:
   }
   /// Whether its messages have a stamp that deadlines can count from (DeadlineFrom::kHeaderStamp).
   bool begins_with_stamp() const noexcept { return begins_with_stamp_; }
+  /// Of what tells nobody of its work: how often the executor calls look(). 0: it is told.
+  std::chrono::nanoseconds looked_for_every() const noexcept { return looked_for_every_; }
+  /// Announces work that was not announced yet. Returns whether there is some.
+  virtual bool look();
   /// Wait until no thread is in take_and_run(). Returns at once if called inside a callback.
   void wait_until_idle();
 
@@ -135,12 +140,14 @@ protected:
   /// Publishers of this process that the middleware's thread would disturb if it ran the callback itself. Null: it must
   /// not. Constant after construction.
   rclrt_front_end::LocalPublishers local_publishers_;
-  bool begins_with_stamp_ = false;  ///< constant after construction
+  bool begins_with_stamp_ = false;                ///< constant after construction
+  std::chrono::nanoseconds looked_for_every_{0};  ///< constant after construction
+  /// What the middleware is given, with the entity.
+  static void on_middleware(const void * entity, std::size_t count);
 
 private:
   class GuardCondition;
 
-  static void on_middleware(const void * entity, std::size_t count);
   void leave() noexcept;
   void finish_closing();
 

@@ -5,6 +5,9 @@
 ///
 /// Each one that is set becomes an entity of the publisher's or subscription's group. A kind the
 /// middleware does not support is left out and listed by unsupported_events().
+/// Lost messages, missed deadlines and changes of liveliness may come 10 ms late: a timer of the group, the
+/// entity's name + "/look", looks for them, because a thread that listens for them may hang
+/// (rclrt_front_end/status_event_on_rcl.hpp).
 #ifndef RCLRT_RCL__QOS_EVENTS_HPP_
 #define RCLRT_RCL__QOS_EVENTS_HPP_
 
