@@ -88,11 +88,13 @@ bool take_message(
 bool take_loan(rclcpp::SubscriptionBase & subscription)
 {
   const auto handle = subscription.get_subscription_handle();
-  const auto give_back = [&](void * loan) {
-    if (rcl_return_loaned_message_from_subscription(handle.get(), loan) != RCL_RET_OK) {
+  const auto give_back = [handle](void * loan) {
+    if (
+      loan != nullptr &&
+      rcl_return_loaned_message_from_subscription(handle.get(), loan) != RCL_RET_OK) {
       RCLCPP_ERROR(
         rclcpp::get_logger("rclrt"), "returning a loaned message of '%s': %s",
-        subscription.get_topic_name(), rcl_get_error_string().str);
+        rcl_subscription_get_topic_name(handle.get()), rcl_get_error_string().str);
       rcl_reset_error();
     }
   };
@@ -109,9 +111,11 @@ bool take_loan(rclcpp::SubscriptionBase & subscription)
       return ret == RCL_RET_OK;
     },
     [&] { return rclrt_front_end::leading_stamp(loan); });
-  const std::unique_ptr<void, decltype(give_back)> kept(loan, give_back);  // also if it throws
+  // The callback may keep the message: given back is what nobody has a pointer to any more. So it is not handled as
+  // rclcpp handles a loan, whose pointers outlive it.
+  std::shared_ptr<void> kept(loan, give_back);
   if (is_taken && !rclrt_core::gives_up_job()) {
-    subscription.handle_loaned_message(loan, info);
+    subscription.handle_message(kept, info);
   }
   return is_taken;
 }

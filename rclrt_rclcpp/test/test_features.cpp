@@ -227,6 +227,38 @@ TYPED_TEST(Features, loaned_messages_are_taken_and_given_back)
   }
 }
 
+TYPED_TEST(Features, a_loaned_message_that_a_callback_keeps_stays_as_it_is)
+{
+  if (!kIsOurs<TypeParam>) {
+    GTEST_SKIP() << "rclcpp's executors give it back after the callback";
+  }
+  std::mutex mutex;
+  std::vector<std::shared_ptr<const Time>> kept;
+  auto subscription = this->node_->template create_subscription<Time>(
+    "topic", 5, [&](const std::shared_ptr<const Time> & time) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      kept.push_back(time);
+    });
+  const auto publisher = this->node_->template create_publisher<Time>("topic", 5);
+  ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  for (int32_t i = 0; i < 30; ++i) {  // more than the middleware has to lend at once
+    Time time;
+    time.sec = i;
+    publisher->publish(time);
+    ASSERT_TRUE(wait_for([&] {
+      const std::lock_guard<std::mutex> lock(mutex);
+      return kept.size() == static_cast<std::size_t>(i) + 1;
+    }))
+      << i;
+  }
+  subscription.reset();
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    EXPECT_EQ(kept[i]->sec, static_cast<int32_t>(i));
+  }
+}
+
 TYPED_TEST(Features, serialized_messages_arrive)
 {
   std::atomic<int> received{0};
