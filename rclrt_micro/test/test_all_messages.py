@@ -1,6 +1,10 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every message that is installed: what the generator makes reads and writes rosidl's CDR."""
+"""Every message that is installed, and random types: what the generator makes reads and writes CDR.
+
+Of installed messages that CDR is rosidl's own. Of random types it is what `_cdr` writes; `_cdr` is
+held against rosidl for all that are installed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ import ctypes
 import importlib
 import importlib.util
 import random
-import shutil
+import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -39,35 +44,50 @@ COMMON_INTERFACES = {
 HEADER = b"\x00\x01\x00\x00"  # little-endian CDR
 
 
-def _packages(folder: Path) -> list[str]:
-    """Return the packages with messages beside this Python; of test_msgs what can be made."""
+RANDOM, RANDOM_TYPES, RANDOM_LONGEST = "random_msgs", 120, 3000
+KINDS = [*generator.SIMPLE, *["float64", "int64"] * 4, *["string", "string<=5"] * 2]
+ENDINGS = ["", "", "[]", "[]", "[<=2]", "[3]"]
+FORMATS = {"bool": "?", "float32": "f", "float64": "d"}
+
+
+def _packages() -> list[str]:
+    """Return the packages with messages beside this Python."""
     found = Path(sys.prefix).glob("share/*/*/*.*")
-    names = {path.parents[1].name for path in found if path.suffix in SUFFIXES}
-    if "test_msgs" not in names:
-        return sorted(names)
-    copy = folder / "test_msgs"
-    for path in (Path(sys.prefix) / "share" / "test_msgs").glob("*/*.*"):
-        if path.suffix in SUFFIXES and "wstring" not in path.read_text(encoding="utf-8"):
-            (copy / path.parent.name).mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, copy / path.parent.name)
-    return [*sorted(names - {"test_msgs"}), str(copy)]
+    return sorted({path.parents[1].name for path in found if path.suffix in SUFFIXES})
 
 
-def _fill(made: generator.Generator, message: generator.Message, chance: random.Random) -> Any:
-    """Return an object of rclpy with any content that fits."""
-    module = importlib.import_module(f"{message.package}.{message.kind}")
-    name, _, half = message.name.partition("_")
-    of_ros = getattr(getattr(module, name), half) if half else getattr(module, name)
-    filled = of_ros()
+def _random_package(folder: Path, chance: random.Random) -> Path:
+    """Make messages of any fields: values, strings, messages; alone, in arrays, in sequences."""
+    words = sorted(word for word in generator.TAKEN if "__" not in word)
+    (folder / RANDOM / "msg").mkdir(parents=True)
+    specs: list[generator.Message] = []
+    while len(specs) < RANDOM_TYPES:
+        kinds = KINDS + [spec.name for spec in specs[-20:]]
+        name = f"Any{len(specs)}"
+        names = chance.sample([*words, "size", "data", "message", "reader"], chance.randint(0, 4))
+        text = "".join(f"{chance.choice(kinds)}{chance.choice(ENDINGS)} {n}\n" for n in names)
+        spec = generator.rosidl.parse_message_string(RANDOM, name, text)
+        specs.append(generator.Message(RANDOM, "msg", name, spec))
+        made = generator.Generator(specs, generator.Capacities(STRING, SEQUENCE, {}))
+        if made.longest(specs[-1]) > RANDOM_LONGEST:
+            specs.pop()
+            continue
+        (folder / RANDOM / "msg" / f"{name}.msg").write_text(text, encoding="utf-8")
+    return folder / RANDOM
+
+
+def _values(
+    made: generator.Generator, message: generator.Message, chance: random.Random
+) -> list[Any]:
+    """Return any content that fits: of each field its value, or the list of its elements."""
+    content = []
     for field in message.spec.fields:
         count = made.elements(message, field)
         if made.is_sequence(field):
-            count = chance.randint(0, count)
+            count = chance.choice([0, chance.randint(0, count)])
         values = [_value(made, message, field, chance) for _ in range(count)]
-        if field.type.is_array and field.type.type == "byte":
-            values = [bytes([value]) if isinstance(value, int) else value for value in values]
-        setattr(filled, field.name, values if field.type.is_array else values[0])
-    return filled
+        content.append(values if field.type.is_array else values[0])
+    return content
 
 
 def _value(
@@ -75,7 +95,7 @@ def _value(
 ) -> Any:
     nested = made.nested(message, field)
     if nested is not None:
-        return _fill(made, nested, chance)
+        return _values(made, nested, chance)
     kind = field.type.type
     if kind == "string":
         room = made.element(message, field)[1]
@@ -84,29 +104,67 @@ def _value(
         return chance.random() < 0.5
     if kind in ("float32", "float64"):
         return float(chance.randint(-1000, 1000)) / 8
-    if kind == "byte":
-        return bytes([chance.randint(0, 255)])
     bits = generator.SIMPLE[kind][2] * 8
-    signed = kind.startswith("int")
-    return (
-        chance.randint(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        if signed
-        else chance.getrandbits(bits)
-    )
+    return chance.getrandbits(bits) - (2 ** (bits - 1) if kind.startswith("int") else 0)
+
+
+def _of_ros(made: generator.Generator, message: generator.Message, content: list[Any]) -> Any:
+    """Return it as an object of rclpy."""
+    module = importlib.import_module(f"{message.package}.{message.kind}")
+    name, _, half = message.name.partition("_")
+    filled = (getattr(getattr(module, name), half) if half else getattr(module, name))()
+    for field, values in zip(message.spec.fields, content, strict=True):
+        nested = made.nested(message, field)
+        elements = values if field.type.is_array else [values]
+        if nested is not None:
+            elements = [_of_ros(made, nested, element) for element in elements]
+        elif field.type.type == "byte":
+            elements = [bytes([element]) for element in elements]
+        setattr(filled, field.name, elements if field.type.is_array else elements[0])
+    return filled
+
+
+def _cdr(
+    made: generator.Generator, message: generator.Message, content: list[Any], cdr: bytearray
+) -> bytearray:
+    """Append it to `cdr`: each value aligned to its size, a length before what varies."""
+
+    def put(form: str, value: Any) -> None:
+        cdr.extend(bytes(-len(cdr) % struct.calcsize(form)))
+        cdr.extend(struct.pack("<" + form, value))
+
+    for field, values in zip(message.spec.fields, content, strict=True):
+        if made.is_sequence(field):
+            put("I", len(values))
+        nested = made.nested(message, field)
+        for value in values if field.type.is_array else [values]:
+            if nested is not None:
+                _cdr(made, nested, value, cdr)
+            elif field.type.type == "string":
+                put("I", len(value) + 1)
+                cdr.extend(value.encode() + bytes(1))
+            else:
+                letter = "bhiq"[generator.SIMPLE[field.type.type][2].bit_length() - 1]
+                signed = field.type.type.startswith("int")
+                put(FORMATS.get(field.type.type, letter if signed else letter.upper()), value)
+    if not message.spec.fields:
+        put("B", 0)
+    return cdr
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[generator.Generator, ctypes.CDLL]:
     """Give the generator, and what it made as a library."""
     folder = tmp_path_factory.mktemp("messages")
-    packages = _packages(tmp_path_factory.mktemp("packages"))
+    random_package = _random_package(tmp_path_factory.mktemp("packages"), random.Random(9))
+    packages = [*_packages(), str(random_package)]
     options = ["--string", str(STRING), "--sequence", str(SEQUENCE), "--output", str(folder)]
     generator.main([*options, *packages])
     messages = [
         m for name in packages for m in generator.read_package(generator.find_package(name))
     ]
     made = generator.Generator(messages, generator.Capacities(STRING, SEQUENCE, {}))
-    names = [message.c_name for message in messages]
+    names = [message.c_name for message in made.messages]
     lines = [f'#include "{Path(name).name}.h"' for name in packages]
     lines += ["static const struct rclrt_type * const types[] = {"]
     lines += [f"  &{name}__type," for name in names]
@@ -142,18 +200,23 @@ def test_the_cdr_of_every_message_is_read_and_written_as_rosidl_does(
     looked_at = 0
     for index, message in enumerate(made.messages):
         for _ in range(5):
-            original = _fill(made, message, chance)
-            wanted = serialization.serialize_message(original)
-            assert wanted[:4] == HEADER
-            body = wanted[4:]
-            size = library.round_trip(index, body, ctypes.c_size_t(len(body)), out, len(out))
-            assert 0 < size <= len(body), message.c_name  # rosidl leaves bytes at the end unused
-            again = serialization.deserialize_message(HEADER + out.raw[:size], type(original))
-            assert again == original, message.c_name  # Bytes between fields may be anything.
-            assert size <= longest[index], message.c_name
+            content = _values(made, message, chance)
+            wanted = bytes(_cdr(made, message, content, bytearray()))
+            bodies = [wanted]
+            if message.package != RANDOM:
+                original = _of_ros(made, message, content)
+                assert (
+                    serialization.deserialize_message(HEADER + wanted, type(original)) == original
+                )
+                # Between fields and at the end it may have any bytes.
+                bodies.append(serialization.serialize_message(original)[4:])
+            for body in bodies:
+                size = library.round_trip(index, body, ctypes.c_size_t(len(body)), out, len(out))
+                assert out.raw[: max(size, 0)] == wanted, (message.c_name, size, content)
+            assert len(wanted) <= longest[index], message.c_name
             looked_at += 1
     print(f"{len(made.messages)} types, {looked_at} messages")
-    assert looked_at > 500
+    assert looked_at > 5 * (100 + RANDOM_TYPES)
 
 
 def test_all_of_common_interfaces_is_among_them(
@@ -179,7 +242,7 @@ def test_bytes_that_end_too_early_are_refused(
     chance = random.Random(8)
     out = ctypes.create_string_buffer(1 << 20)
     for index, message in enumerate(made.messages):
-        body = serialization.serialize_message(_fill(made, message, chance))[4:]
+        body = bytes(_cdr(made, message, _values(made, message, chance), bytearray()))
         end = library.round_trip(index, body, ctypes.c_size_t(len(body)), out, len(out))
         for size in range(0, end, 1 + end // 20):
             got = library.round_trip(index, body[:size], ctypes.c_size_t(size), out, len(out))
@@ -189,9 +252,28 @@ def test_bytes_that_end_too_early_are_refused(
 def test_what_cannot_be_made_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "some_msgs"
     (folder / "msg").mkdir(parents=True)
-    (folder / "msg" / "Wide.msg").write_text("wstring text\n", encoding="utf-8")
-    with pytest.raises(SystemExit, match=r"some_msgs/Wide\.text: wstring is not built"):
-        generator.main(["--output", str(tmp_path / "out"), str(folder)])
     (folder / "msg" / "Wide.msg").write_text("other_msgs/Thing thing\n", encoding="utf-8")
     with pytest.raises(SystemExit, match="no other_msgs/Thing in the packages given"):
         generator.main(["--output", str(tmp_path / "out"), str(folder)])
+
+
+def test_a_wstring_leaves_out_what_is_made_of_it_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "some_msgs"
+    files = {
+        "msg/Wide.msg": "wstring text\n",
+        "msg/Of.msg": "Wide[] wide\n",
+        "msg/Plain.msg": "string text\n",
+        "srv/Ask.srv": "some_msgs/Of[2] of\n---\nint8 code\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    generator.main(["--output", str(tmp_path / "out"), str(folder)])
+    header = (tmp_path / "out" / "some_msgs.h").read_text(encoding="utf-8")
+    assert set(re.findall(r"struct some_msgs__(\w+)\n", header)) == {"msg__Plain"}
+    said = capsys.readouterr().err
+    assert "some_msgs/msg/Wide is left out: some_msgs/Wide.text is a wstring" in said
+    assert "some_msgs/msg/Of is left out: some_msgs/Of.wide is a some_msgs/Wide" in said
+    assert "some_msgs/srv/Ask is left out: some_msgs/Ask_Request.of is a some_msgs/Of" in said

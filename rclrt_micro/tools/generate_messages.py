@@ -10,12 +10,15 @@ A package is the name of one that is installed (looked for in AMENT_PREFIX_PATH,
 Python), or a folder that has `msg`, `srv` or `action`. For each package there is a header and a
 source, `<package>.h` and `<package>.c`; packages that its messages use are to be among those given.
 
-A message is a plain structure, as rosidl names it: `struct std_msgs__msg__Header`. It has its whole
-storage inside: a string has room for N characters, a sequence for N elements. N is the bound in the
-.msg file, else what --capacity says for this field, else --string (64) or --sequence (8). What does
-not fit is refused, in both directions. `<struct>__type` is what publishers and subscriptions take,
-and `<struct>__MAX` the longest CDR of the message in bytes. Of an action there are the messages
+A message is a plain structure, as rosidl names it: `struct std_msgs__msg__Header`. A field whose
+name is a word of C or C++ has a `_` behind it: `message.default_`. A message has its whole storage
+inside: a string has room for N characters, a sequence for N elements. N is the bound in the .msg
+file, else what --capacity says for this field, else --string (64) or --sequence (8). What does not
+fit is refused, in both directions. `<struct>__type` is what publishers and subscriptions take, and
+`<struct>__MAX` the longest CDR of the message in bytes. Of an action there are the messages
 `..._Goal`, `..._Result` and `..._Feedback`, and `<package>__action__<name>__type` (action.h).
+
+What has a wstring is left out, with all that is made of it, and said on the error output.
 """
 
 from __future__ import annotations
@@ -47,6 +50,18 @@ SIMPLE = {
     "float64": ("double", "f64", 8),
 }
 THIRDS = ("Goal", "Result", "Feedback")  # of an action
+# Names that no field can have in a header for C and C++: their keywords, macros of <stdbool.h>,
+# <errno.h>, <stdio.h> and of compilers. No name in ROS ends in "_", so one more makes no other.
+WORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept
+const const_cast constexpr continue decltype default delete do double dynamic_cast else enum errno
+explicit export extern false float for friend goto i386 if inline int linux long mutable namespace
+new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
+requires restrict return short signed sizeof static static_assert static_cast stderr stdin stdout
+struct switch template this thread_local throw true try typedef typeid typename typeof union unix
+unsigned using virtual void volatile wchar_t while xor xor_eq
+"""
+TAKEN = frozenset(WORDS.split())
 LICENCE = "/* Made by generate_messages.py from {package}. */\n"
 
 
@@ -63,6 +78,12 @@ class Message:
     def c_name(self) -> str:
         """Its structure, as rosidl calls it."""
         return f"{self.package}__{self.kind}__{self.name}"
+
+    @property
+    def whole(self) -> str:
+        """What it is, or is a part of, in ROS."""
+        name = self.name if self.kind == "msg" else self.name.rpartition("_")[0]
+        return f"{self.package}/{self.kind}/{name}"
 
     @property
     def is_goal(self) -> bool:
@@ -89,6 +110,11 @@ class Capacities:
         return bound or self.fields.get(name, usual)
 
 
+def member_name(field: Any) -> str:
+    """Return the name of a field in C."""
+    return f"{field.name}_" if field.name in TAKEN else str(field.name)
+
+
 class Generator:
     """Knows all messages; writes packages."""
 
@@ -96,6 +122,31 @@ class Generator:
         self.messages = messages
         self.by_name = {(m.package, m.name): m for m in messages if m.kind == "msg"}
         self.capacities = capacities
+        self.leave_out_wide()
+
+    def leave_out_wide(self) -> None:
+        """Leave out messages with a wstring, what is made of them, and the other parts of it."""
+        wide: dict[str, str] = {}  # what is left out, and why
+
+        def reason(message: Message) -> str | None:
+            for field in message.spec.fields:
+                where = f"{message.package}/{message.name}.{field.name}"
+                if field.type.type == "wstring":
+                    return f"{where} is a wstring, which is not built"
+                if field.type.pkg_name is not None:
+                    used = self.nested(message, field)
+                    if used is not None and used.whole in wide:
+                        return f"{where} is a {used.package}/{used.name}"
+            return None
+
+        found = True
+        while found:
+            reasons = {m.whole: why for m in self.messages if (why := reason(m)) is not None}
+            found = not reasons.keys() <= wide.keys()
+            wide = {**reasons, **wide}
+        for whole, why in wide.items():
+            print(f"{whole} is left out: {why}", file=sys.stderr)
+        self.messages = [m for m in self.messages if m.whole not in wide]
 
     def nested(self, message: Message, field: Any) -> Message | None:
         """Return the message that a field is of, None for a simple type."""
@@ -119,10 +170,6 @@ class Generator:
                 message, field, field.type.string_upper_bound, self.capacities.string
             )
             return "char", room
-        if field.type.type not in SIMPLE:
-            sys.exit(
-                f"{message.package}/{message.name}.{field.name}: {field.type.type} is not built"
-            )
         return SIMPLE[field.type.type][0], 0
 
     def elements(self, message: Message, field: Any) -> int:
@@ -146,20 +193,20 @@ class Generator:
         c_type, room = self.element(message, field)
         text = f"[{room + 1}]" if room else ""
         if not field.type.is_array:
-            return [f"  {c_type} {field.name}{text};"]
+            return [f"  {c_type} {member_name(field)}{text};"]
         count = self.elements(message, field)
         if not self.is_sequence(field):
-            return [f"  {c_type} {field.name}[{count}]{text};"]
+            return [f"  {c_type} {member_name(field)}[{count}]{text};"]
         lines = ["  struct", "  {", "    uint32_t size; /* elements in use */"]
-        return [*lines, f"    {c_type} data[{count}]{text};", f"  }} {field.name};"]
+        return [*lines, f"    {c_type} data[{count}]{text};", f"  }} {member_name(field)};"]
 
     def code(self, message: Message, field: Any, *, writes: bool) -> list[str]:
         """Return the lines that write or read it."""
-        where, count = f"message->{field.name}", str(self.elements(message, field))
+        where, count = f"message->{member_name(field)}", str(self.elements(message, field))
         pad, lines = "  ", []
         cursor = "writer" if writes else "reader"
         if self.is_sequence(field):
-            smallest = self.smallest(message, field)
+            smallest = self.smallest_element(message, field)
             if writes:
                 lines += [f"  if ({where}.size > {count}U) {{", "    writer->failed = true;"]
                 lines += ["    return;", "  }", f"  rclrt_write_count(writer, {where}.size);"]
@@ -188,17 +235,24 @@ class Generator:
                 lines += [f"{pad}{where} = rclrt_read_{suffix}(reader);"]
         return [*lines, *(["  }"] if field.type.is_array else [])]
 
-    def smallest(self, message: Message, field: Any) -> int:
+    def smallest_element(self, message: Message, field: Any) -> int:
         """Return how few bytes an element can have: a loop over a length is bounded by them."""
         nested = self.nested(message, field)
         if nested is not None:
-            return max(1, sum(self.smallest(nested, f) for f in nested.spec.fields[:1]))
-        if field.type.is_array and self.is_sequence(field) and field.type.type not in SIMPLE:
-            return 4
+            return max(1, sum(self.smallest(nested, f) for f in nested.spec.fields))
         return 5 if field.type.type == "string" else SIMPLE[field.type.type][2]
 
+    def smallest(self, message: Message, field: Any) -> int:
+        """Return how few bytes a field can have: an empty sequence has its length alone."""
+        if self.is_sequence(field):
+            return 4
+        return self.elements(message, field) * self.smallest_element(message, field)
+
     def longest(self, message: Message, at: int = 0) -> int:
-        """Return where the message ends at the latest if it begins at `at`."""
+        """Return where the message ends at the latest if it begins at `at`.
+
+        It does so with all strings and sequences full: what begins earlier never ends later.
+        """
         for field in message.spec.fields:
             if self.is_sequence(field):
                 at = (at + 3) // 4 * 4 + 4
@@ -228,7 +282,7 @@ class Generator:
             lines += self.member(message, field)
         if not message.spec.fields:
             lines += ["  uint8_t structure_needs_at_least_one_member;"]
-        lines += ["};", f"enum {{ {name}__MAX = {self.longest_slack(message)} }};"]
+        lines += ["};", f"enum {{ {name}__MAX = {self.longest(message)} }};"]
         lines += [f"extern const struct rclrt_type {name}__type;"]
         lines += [
             f"void {name}__encode(const struct {name} * message, struct rclrt_writer * writer);"
@@ -237,19 +291,6 @@ class Generator:
             *lines,
             f"void {name}__decode(struct {name} * message, struct rclrt_reader * reader);",
         ]
-
-    def longest_slack(self, message: Message) -> int:
-        """Return the longest CDR. Behind a shorter string there may be more padding, 7 bytes."""
-        return self.longest(message) + 7 * self.variable(message)
-
-    def variable(self, message: Message) -> int:
-        """Return how many places have a length that varies."""
-        places = 0
-        for field in message.spec.fields:
-            nested = self.nested(message, field)
-            each = self.variable(nested) if nested is not None else field.type.type == "string"
-            places += int(each) * self.elements(message, field) + int(self.is_sequence(field))
-        return places
 
     def definition(self, message: Message) -> list[str]:
         """Return the functions of a message."""
