@@ -7,6 +7,24 @@
 
 #include "client_internal.h"
 
+static bool is_letter(char c)
+{
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Words of letters, digits and "_", with "/" between them, and perhaps before them. */
+static bool is_name(const char * name)
+{
+  bool begins = true; /* a word does, here */
+  for (name += name[0] == '/' ? 1 : 0; *name != 0; ++name) {
+    if (!is_letter(*name) && (begins || (*name != '/' && (*name < '0' || *name > '9')))) {
+      return false;
+    }
+    begins = *name == '/';
+  }
+  return !begins;
+}
+
 enum rclrt_ret client_init_node(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain, uint8_t representation,
@@ -16,7 +34,7 @@ enum rclrt_ret client_init_node(
     return RCLRT_ERR_ARGUMENT;
   }
   memset(node, 0, sizeof(*node));
-  if (!session_usable(session) || name == NULL) {
+  if (!session_usable(session) || name == NULL || !is_name(name)) {
     return RCLRT_ERR_ARGUMENT;
   }
   node->participant.name = name;
@@ -380,7 +398,10 @@ enum rclrt_ret client_begin_reading(
 {
   enum rclrt_ret ret = added;
   if (ret == RCLRT_OK) {
-    ret = rclrt_session_read(session, entity);
+    const uint64_t deadline = session_deadline(session, session->answer_timeout_ns);
+    do {
+      ret = rclrt_session_read(session, entity);
+    } while (session_wait_room(session, &ret, deadline));
     if (ret != RCLRT_OK) {
       rclrt_executor_remove(callback->executor, callback);
     }

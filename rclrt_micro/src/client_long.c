@@ -10,7 +10,16 @@
 enum rclrt_ret rclrt_send_long(const struct rclrt_outgoing * out)
 {
   struct rclrt_session * session = out->session;
+  struct rclrt_daemon * daemon = session->daemon;
   if (!session_take_buffer(session)) {
+    return RCLRT_ERR_AGAIN;
+  }
+  /* If it is free, it stays so: nobody else begins a long message while we have the first part. */
+  const uint32_t token = daemon_enter(daemon);
+  const bool whole = daemon->rest.stream == NULL && !daemon->rest.cutting;
+  daemon_leave(daemon, token);
+  if (!whole) {
+    session_give_buffer(session);
     return RCLRT_ERR_AGAIN;
   }
   struct rclrt_writer writer;
@@ -18,9 +27,8 @@ enum rclrt_ret rclrt_send_long(const struct rclrt_outgoing * out)
   client_write_data(&writer, out);
   const enum rclrt_ret ret =
     writer.failed
-      ? daemon_short(session->daemon, "the session's buffer", session->buffer_size, writer.at)
-      : rclrt_daemon_send_fragmented(
-          session->daemon, out->stream, out->priority, session->buffer, writer.at);
+      ? daemon_short(daemon, "the session's buffer", session->buffer_size, writer.at)
+      : rclrt_daemon_send_long(daemon, out->stream, out->priority, session->buffer, writer.at);
   session_give_buffer(session);
   return ret;
 }

@@ -47,16 +47,33 @@ void daemon_settle_until(
   }
 }
 
+/* In a critical section: what was not cut yet of a message is not sent. A number is left out: so an agent
+ * that has all pieces so far sees that some are missing. */
+static void give_up_rest(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream)
+{
+  if (stream->open) {
+    stream->open = false;
+    daemon->rest.stream = NULL;
+    stream->next++;
+    stream->first_unacked = stream->next;
+  }
+}
+
 uint16_t daemon_abandon(struct rclrt_daemon * daemon, struct rclrt_node * node)
 {
   struct rclrt_output_stream * stream = node->stream;
   uint16_t last = node->sequence;
-  while ((*window_slot(stream, last))->more) {
+  bool more = node->more;
+  while (more && (uint16_t)(last + 1U) != stream->next) {
     last++;
+    more = (*window_slot(stream, last))->more;
   }
   const uint16_t count = (uint16_t)(last + 1U - stream->first_unacked);
   daemon->counters.abandoned += count;
   daemon_settle_until(daemon, stream, (uint16_t)(last + 1U));
+  if (more) { /* its end was not cut yet */
+    give_up_rest(daemon, stream);
+  }
   if (rclrt_sequence_before(stream->sent, stream->first_unacked)) {
     stream->sent = stream->first_unacked;
   }
@@ -82,6 +99,7 @@ void daemon_empty_output(struct rclrt_daemon * daemon, struct rclrt_output_strea
       settle_node(daemon, &daemon->config.nodes[i]);
     }
   }
+  give_up_rest(daemon, stream);
   stream->next = 0;
   stream->sent = 0;
   stream->first_unacked = 0;
@@ -155,7 +173,8 @@ static struct rclrt_node * take_node(struct rclrt_daemon * daemon, uint8_t prior
 static bool window_has_room(const struct rclrt_output_stream * stream, size_t messages)
 {
   return !is_reliable(stream->id) ||
-         (uint16_t)(stream->next - stream->first_unacked) + messages <= RCLRT_WINDOW;
+         (!stream->open &&
+          (uint16_t)(stream->next - stream->first_unacked) + messages <= RCLRT_WINDOW);
 }
 
 enum rclrt_ret rclrt_daemon_acquire(
@@ -251,9 +270,17 @@ uint16_t rclrt_daemon_payload_capacity(const struct rclrt_daemon * daemon)
   return (uint16_t)(daemon->config.message_capacity - rclrt_message_header_size(daemon->session));
 }
 
-enum rclrt_ret rclrt_daemon_send_fragmented(
-  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
-  const uint8_t * submessages, size_t size)
+/* What a message of fragments takes. */
+struct cuts
+{
+  size_t piece; /* bytes of a fragment */
+  size_t count;
+  size_t kept; /* nodes that are not for it */
+};
+
+static enum rclrt_ret plan(
+  const struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream, uint8_t priority,
+  const uint8_t * submessages, size_t size, struct cuts * cuts)
 {
   if (daemon == NULL || stream == NULL || submessages == NULL || size == 0) {
     return RCLRT_ERR_ARGUMENT;
@@ -261,51 +288,161 @@ enum rclrt_ret rclrt_daemon_send_fragmented(
   if (!is_reliable(stream->id)) {
     return RCLRT_ERR_UNSUPPORTED; /* peers accept fragments on reliable streams only */
   }
-  const size_t piece = rclrt_daemon_payload_capacity(daemon) - RCLRT_SUBMESSAGE_HEADER;
-  const size_t count = (size + piece - 1) / piece;
-  if (count > RCLRT_WINDOW) {
-    return daemon_short(daemon, "RCLRT_WINDOW", RCLRT_WINDOW, count);
-  }
   const struct rclrt_daemon_config * config = &daemon->config;
-  const size_t kept =
+  cuts->piece = rclrt_daemon_payload_capacity(daemon) - RCLRT_SUBMESSAGE_HEADER;
+  cuts->count = (size + cuts->piece - 1) / cuts->piece;
+  cuts->kept =
     config->mode == RCLRT_MODE_OWN && priority < config->reserve_priority ? config->reserve : 0;
-  if (count + kept > config->node_count) {
-    return daemon_short(daemon, "node_count", config->node_count, count + kept);
-  }
+  return RCLRT_OK;
+}
+
+/* A fragment, into its node. Returns the length of the message. */
+static size_t write_piece(
+  struct rclrt_daemon * daemon, struct rclrt_node * node, const uint8_t * bytes, size_t size,
+  bool last)
+{
+  struct rclrt_submessage fragment;
+  memset(&fragment, 0, sizeof(fragment));
+  fragment.id = RCLRT_FRAGMENT;
+  fragment.flags = last ? RCLRT_FLAG_LAST_FRAGMENT : 0;
+  fragment.of.data.data = bytes;
+  fragment.of.data.size = size;
+  struct rclrt_writer writer = rclrt_daemon_writer(daemon, node);
+  rclrt_write_submessage_by(&writer, &fragment, rclrt_payload_bytes);
+  return writer.at;
+}
+
+/* The first `count` pieces of the message, all or none, at most RCLRT_WINDOW; then `rest` has the others. */
+static enum rclrt_ret send_pieces(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, size_t piece, size_t count,
+  const struct rclrt_rest * rest)
+{
   struct rclrt_node * nodes[RCLRT_WINDOW];
   size_t lengths[RCLRT_WINDOW];
   enum rclrt_ret ret = RCLRT_OK;
   size_t got = 0;
+  size_t at = 0;
   for (; got < count; ++got) {
-    ret = rclrt_daemon_acquire(daemon, stream, priority, &nodes[got]);
+    ret = rclrt_daemon_acquire(daemon, stream, rest->priority, &nodes[got]);
     if (ret != RCLRT_OK) {
       break;
     }
-    const size_t at = got * piece;
-    struct rclrt_submessage fragment;
-    memset(&fragment, 0, sizeof(fragment));
-    fragment.id = RCLRT_FRAGMENT;
-    fragment.flags = got + 1 == count ? RCLRT_FLAG_LAST_FRAGMENT : 0;
-    fragment.of.data.data = submessages + at;
-    fragment.of.data.size = got + 1 == count ? size - at : piece;
-    struct rclrt_writer writer = rclrt_daemon_writer(daemon, nodes[got]);
-    rclrt_write_submessage_by(&writer, &fragment, rclrt_payload_bytes);
-    lengths[got] = writer.at;
+    const size_t size = rest->size - at < piece ? rest->size - at : piece;
+    lengths[got] = write_piece(daemon, nodes[got], rest->bytes + at, size, at + size == rest->size);
+    at += size;
   }
   const uint32_t token = daemon_enter(daemon);
-  if (ret == RCLRT_OK && !window_has_room(stream, count)) {
+  const bool continues = at < rest->size;
+  const bool taken = daemon->rest.stream != NULL || daemon->rest.cutting;
+  if (ret == RCLRT_OK && (!window_has_room(stream, count) || (continues && taken))) {
     daemon->counters.refused++;
     ret = RCLRT_ERR_AGAIN;
   }
   for (size_t i = 0; i < got; ++i) { /* at most RCLRT_WINDOW: nothing may come between them */
     if (ret == RCLRT_OK) {
-      nodes[i]->more = i + 1 < got;
+      nodes[i]->more = i + 1 < got || continues;
       queue_node(daemon, nodes[i], lengths[i]);
     } else {
       daemon_free_node(daemon, nodes[i]);
     }
   }
+  if (ret == RCLRT_OK && continues) {
+    daemon->rest = *rest;
+    daemon->rest.at = at;
+    stream->open = true;
+  }
   daemon_leave(daemon, token);
   daemon_kick(daemon);
   return ret;
+}
+
+enum rclrt_ret rclrt_daemon_send_fragmented(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
+  const uint8_t * submessages, size_t size)
+{
+  struct cuts cuts;
+  const enum rclrt_ret ret = plan(daemon, stream, priority, submessages, size, &cuts);
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  if (cuts.count > RCLRT_WINDOW) {
+    return daemon_short(daemon, "RCLRT_WINDOW", RCLRT_WINDOW, cuts.count);
+  }
+  const uint16_t nodes = daemon->config.node_count;
+  if (cuts.count + cuts.kept > nodes) {
+    return daemon_short(daemon, "node_count", nodes, cuts.count + cuts.kept);
+  }
+  const struct rclrt_rest all = {NULL, submessages, size, 0, priority, false, NULL};
+  return send_pieces(daemon, stream, cuts.piece, cuts.count, &all);
+}
+
+/* In a critical section: a node for the next piece, or null. It takes half of the pool at most, so that
+ * others can publish meanwhile, and two nodes at least. */
+static struct rclrt_node * begin_piece(struct rclrt_daemon * daemon, uint64_t now)
+{
+  struct rclrt_rest * rest = &daemon->rest;
+  struct rclrt_output_stream * stream = rest->stream;
+  struct rclrt_node * node = NULL;
+  if (stream != NULL) {
+    const uint16_t half = daemon->config.node_count / 2U;
+    const uint16_t most = half < 2U ? 2U : half < RCLRT_WINDOW ? half : RCLRT_WINDOW;
+    const bool room = (uint16_t)(stream->next - stream->first_unacked) < most;
+    node = room ? take_node(daemon, rest->priority, now) : NULL;
+  }
+  if (node != NULL) {
+    node->stream = stream;
+  }
+  rest->cutting = node != NULL;
+  return node;
+}
+
+/* As much as there is room for. */
+static void cut_rest(struct rclrt_daemon * daemon)
+{
+  const size_t piece = rclrt_daemon_payload_capacity(daemon) - RCLRT_SUBMESSAGE_HEADER;
+  const uint64_t now = daemon_now(daemon);
+  struct rclrt_rest * rest = &daemon->rest;
+  uint32_t token = daemon_enter(daemon);
+  struct rclrt_node * node = rest->cutting ? NULL : begin_piece(daemon, now);
+  while (node != NULL) { /* ends: each time a piece is cut, or the message is gone */
+    const uint8_t * bytes = rest->bytes + rest->at;
+    const size_t left = rest->size - rest->at;
+    const size_t size = left < piece ? left : piece;
+    daemon_leave(daemon, token);
+    const size_t length = write_piece(daemon, node, bytes, size, size == left);
+    token = daemon_enter(daemon);
+    if (rest->stream == NULL) { /* given up meanwhile */
+      daemon_free_node(daemon, node);
+    } else {
+      node->more = size < left;
+      queue_node(daemon, node, length);
+      rest->at += size;
+      if (size == left) {
+        rest->stream->open = false;
+        rest->stream = NULL;
+      }
+    }
+    node = begin_piece(daemon, now);
+  }
+  daemon_leave(daemon, token);
+}
+
+enum rclrt_ret rclrt_daemon_send_long(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
+  const uint8_t * submessages, size_t size)
+{
+  struct cuts cuts;
+  const enum rclrt_ret ret = plan(daemon, stream, priority, submessages, size, &cuts);
+  if (ret != RCLRT_OK) {
+    return ret;
+  }
+  const uint16_t nodes = daemon->config.node_count;
+  if (cuts.count <= RCLRT_WINDOW && cuts.count + cuts.kept <= nodes) {
+    return rclrt_daemon_send_fragmented(daemon, stream, priority, submessages, size);
+  }
+  if (2U + cuts.kept > nodes) {
+    return daemon_short(daemon, "node_count", nodes, 2U + cuts.kept);
+  }
+  const struct rclrt_rest all = {stream, submessages, size, 0, priority, false, cut_rest};
+  return send_pieces(daemon, stream, cuts.piece, 2, &all);
 }

@@ -169,10 +169,17 @@ static void pick_data(struct rclrt_daemon * daemon, struct rclrt_node * node, ui
   daemon->message_length = node->length;
 }
 
-/* Is there anything that might be sent, and nobody at it? Asked far more often than there is. */
+/* Is there anything that might be sent, and nobody at it? Asked far more often than there is. If a long
+ * message is being cut, first what there is room for. */
 static bool may_pick(struct rclrt_daemon * daemon)
 {
-  const uint32_t token = daemon_enter(daemon);
+  uint32_t token = daemon_enter(daemon);
+  if (daemon->rest.stream != NULL) {
+    void (*const cut)(struct rclrt_daemon *) = daemon->rest.cut;
+    daemon_leave(daemon, token);
+    cut(daemon);
+    token = daemon_enter(daemon);
+  }
   const bool may = !daemon->busy && (daemon->owes || daemon->execution.used != 0);
   daemon_leave(daemon, token);
   return may;
@@ -462,8 +469,8 @@ uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
 bool rclrt_daemon_idle(struct rclrt_daemon * daemon)
 {
   const uint32_t token = daemon_enter(daemon);
-  const bool idle =
-    !daemon->busy && daemon->execution.used == 0 && rclrt_list_empty(&daemon->pending);
+  const bool idle = !daemon->busy && daemon->execution.used == 0 &&
+                    rclrt_list_empty(&daemon->pending) && daemon->rest.stream == NULL;
   daemon_leave(daemon, token);
   return idle;
 }
@@ -471,7 +478,7 @@ bool rclrt_daemon_idle(struct rclrt_daemon * daemon)
 bool rclrt_daemon_confirmed(struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream)
 {
   const uint32_t token = daemon_enter(daemon);
-  const bool confirmed = stream->first_unacked == stream->next;
+  const bool confirmed = stream->first_unacked == stream->next && !stream->open;
   daemon_leave(daemon, token);
   return confirmed;
 }

@@ -104,7 +104,8 @@ void session_take_answers(struct rclrt_session * session)
   for (uint32_t i = 0; i < daemon->config.slot_count; ++i) {
     if (
       daemon->take_answer(
-        daemon, &daemon->others, session->buffer, session->buffer_size, &message) != RCLRT_OK) {
+        daemon, &daemon->others, session->buffer, daemon->config.message_capacity, &message) !=
+      RCLRT_OK) {
       break;
     }
     struct rclrt_reader reader;
@@ -194,6 +195,19 @@ enum rclrt_ret session_insist(
   return ret;
 }
 
+bool session_wait_room(struct rclrt_session * session, enum rclrt_ret * ret, uint64_t deadline_ns)
+{
+  const uint64_t now = session_now(session);
+  if (*ret != RCLRT_ERR_AGAIN || now >= deadline_ns) {
+    return false;
+  }
+  const uint64_t left = deadline_ns - now;
+  const enum rclrt_ret polled =
+    rclrt_daemon_poll(session->daemon, left < SESSION_ROOM_NS ? left : SESSION_ROOM_NS);
+  *ret = polled == RCLRT_OK ? *ret : polled;
+  return polled == RCLRT_OK;
+}
+
 /* Asks on the reliable stream, where a STATUS is the answer. */
 static enum rclrt_ret ask(
   struct rclrt_session * session, struct rclrt_submessage * sub, rclrt_payload_writer * payload)
@@ -225,13 +239,14 @@ enum rclrt_ret session_ask_to_create(struct rclrt_session * session, struct rclr
     return RCLRT_ERR_AGAIN;
   }
   struct rclrt_writer writer;
-  rclrt_writer_init(&writer, session->buffer, session->buffer_size);
+  const uint16_t capacity = session->daemon->config.message_capacity;
+  rclrt_writer_init(&writer, session->buffer, capacity);
   enum rclrt_ret ret;
   if (!entity->describe(&writer, entity)) {
     ret =
       daemon_short(session->daemon, "RCLRT_NAME_MAX", RCLRT_NAME_MAX, session_longest_name(entity));
   } else if (writer.failed) {
-    ret = daemon_short(session->daemon, "the session's buffer", session->buffer_size, writer.at);
+    ret = daemon_short(session->daemon, "message_capacity", capacity, writer.at);
   } else {
     sub.of.create.body.data = session->buffer;
     sub.of.create.body.size = writer.at;
@@ -257,7 +272,11 @@ enum rclrt_ret session_create(
     }
     entity->id = rclrt_object_id(session->next_number++, kind);
   }
-  enum rclrt_ret ret = session_ask_to_create(session, entity);
+  const uint64_t deadline = session_deadline(session, session->answer_timeout_ns);
+  enum rclrt_ret ret;
+  do {
+    ret = session_ask_to_create(session, entity);
+  } while (session_wait_room(session, &ret, deadline));
   if (ret == RCLRT_OK) {
     ret = await_status(session);
   }
@@ -311,7 +330,11 @@ enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt
   if (!session->connected) {
     return RCLRT_ERR_STATE;
   }
-  const enum rclrt_ret ret = ask_to_delete(session, entity);
+  const uint64_t deadline = session_deadline(session, session->answer_timeout_ns);
+  enum rclrt_ret ret;
+  do {
+    ret = ask_to_delete(session, entity);
+  } while (session_wait_room(session, &ret, deadline));
   return ret == RCLRT_OK ? await_status(session) : ret;
 }
 

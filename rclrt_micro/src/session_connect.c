@@ -422,15 +422,19 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
   if (!session->connected) {
     return RCLRT_ERR_STATE;
   }
-  const uint64_t begin = session_now(session);
+  const uint64_t deadline = session_deadline(session, timeout_ns);
   struct rclrt_submessage sub;
   session_prepare(&sub, RCLRT_TIMESTAMP, 0, 0);
-  sub.of.timestamp.s = (int32_t)(begin / 1000000000U);
-  sub.of.timestamp.ns = (uint32_t)(begin % 1000000000U);
   session_expect(session, RCLRT_TIMESTAMP_REPLY, 0);
-  enum rclrt_ret ret = session_send(session, &session->none, &sub, rclrt_payload_timestamp, false);
+  enum rclrt_ret ret;
+  do {
+    const uint64_t begin = session_now(session);
+    sub.of.timestamp.s = (int32_t)(begin / 1000000000U);
+    sub.of.timestamp.ns = (uint32_t)(begin % 1000000000U);
+    ret = session_send(session, &session->none, &sub, rclrt_payload_timestamp, false);
+  } while (session_wait_room(session, &ret, deadline));
   if (ret == RCLRT_OK) {
-    ret = session_wait(session, session_deadline(session, timeout_ns));
+    ret = session_wait(session, deadline);
   }
   if (ret == RCLRT_OK) {
     const struct rclrt_timestamp_reply * reply = &session->answer.of.timestamp_reply;

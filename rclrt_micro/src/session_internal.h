@@ -12,6 +12,9 @@
 /* What is sent outside any stream is sent again so often until it is answered. */
 #define SESSION_INSIST_NS (UINT64_C(200) * 1000000U)
 
+/* Whoever waits for room looks again after that, if nothing comes that makes some. */
+#define SESSION_ROOM_NS (UINT64_C(10) * 1000000U)
+
 static inline bool session_usable(const struct rclrt_session * session)
 {
   return session != NULL && session->daemon != NULL; /* rclrt_session_init() has not failed */
@@ -45,6 +48,9 @@ enum rclrt_ret session_send(
 enum rclrt_ret session_insist(
   struct rclrt_session * session, const struct rclrt_submessage * sub,
   rclrt_payload_writer * payload, bool greeting, uint64_t deadline_ns);
+/* If `*ret` is AGAIN and it is not `deadline_ns` yet: handles what comes, for a while, and says true: try
+ * once more. If the line is broken, `*ret` says so. */
+bool session_wait_room(struct rclrt_session * session, enum rclrt_ret * ret, uint64_t deadline_ns);
 /* Handles the answers that have come, and waits for none. */
 void session_take_answers(struct rclrt_session * session);
 /* Is the answer about the connection? Then it is dealt with. */
@@ -56,7 +62,8 @@ enum rclrt_ret session_ask_to_create(struct rclrt_session * session, struct rclr
 /* The line gives no bytes any more. */
 void session_line_broken(struct rclrt_session * session);
 
-/* The session's buffer is for one at a time, whatever the context. False: somebody has it. */
+/* The session's buffer, as much of it as message_capacity, is for one at a time, whatever the context.
+ * False: somebody has it. The rest of it has the end of a long message that is being sent. */
 bool session_take_buffer(struct rclrt_session * session);
 void session_give_buffer(struct rclrt_session * session);
 

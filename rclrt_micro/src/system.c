@@ -38,7 +38,7 @@ static enum rclrt_ret start(
       const uint64_t usual = system->session->answer_timeout_ns;
       const uint64_t gone = port->now_ns(port->context) - begin;
       system->session->answer_timeout_ns = gone < timeout_ns ? timeout_ns - gone : 0;
-      ret = rclrt_node_init(system->node, system->session, node_name, 0);
+      ret = rclrt_node_init(system->node, system->session, node_name, system->domain);
       system->session->answer_timeout_ns = usual;
     }
   }

@@ -87,6 +87,13 @@ inline const Operation kOperations[] = {
      EXPECT_EQ(of.publish(of.high, 200), RCLRT_OK);
    },
    true, false, true, true},
+  {"publish_long", [](RigOptions & options) { options.nodes = 6; }, nullptr,
+   [](Scene & of) {
+     EXPECT_EQ(of.publish(of.low, 900), RCLRT_OK);
+     (void)of.publish(of.low, 900);
+     (void)of.publish(of.high);
+   },
+   true, false, true, false},
   {"take", nullptr,
    [](Scene & of) {
      of.send_in();

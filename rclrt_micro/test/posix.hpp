@@ -226,7 +226,7 @@ struct Program
   uint8_t ring[8192]{};
   uint8_t piece[64]{};
   uint8_t input[256]{};
-  uint8_t session_buffer[512]{};
+  uint8_t session_buffer[4352]{};
   rclrt_heap_node * timers[8]{};
   uint8_t buffers[4 * 256]{};
 };

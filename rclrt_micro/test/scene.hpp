@@ -231,6 +231,8 @@ public:
     EXPECT_FALSE(daemon.busy);
     EXPECT_FALSE(daemon.greeting);
     EXPECT_FALSE(session.buffer_taken);
+    EXPECT_EQ(daemon.rest.stream, nullptr);
+    EXPECT_FALSE(daemon.rest.cutting);
     EXPECT_EQ(length(daemon.free), options.nodes);
     EXPECT_EQ(daemon.free_count, options.nodes);
     EXPECT_EQ(length(daemon.free_slots), options.slots);

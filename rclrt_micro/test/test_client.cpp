@@ -483,6 +483,10 @@ TEST(Client, null_pointers_and_values_out_of_range_are_errors)
   EXPECT_EQ(rclrt_node_init(nullptr, &system.session, "n", 0), RCLRT_ERR_ARGUMENT);
   EXPECT_EQ(rclrt_publish(nullptr, nullptr), RCLRT_ERR_ARGUMENT);
   rclrt_publisher publisher{};
+  for (const char * name :
+       {"", "/", "a b", "7up", "a/", "a//b", "a/7", "//a", "a-b", "caf\xC3\xA9"}) {
+    EXPECT_EQ(rclrt_node_init(&system.node, &system.session, name, 0), RCLRT_ERR_ARGUMENT) << name;
+  }
   EXPECT_EQ(
     rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0),
     RCLRT_ERR_ARGUMENT)

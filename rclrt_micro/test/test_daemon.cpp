@@ -206,6 +206,12 @@ TEST(Daemon, a_message_that_the_pool_can_never_hold_without_its_reserve_is_refus
     RCLRT_ERR_STORAGE);
   EXPECT_EQ(rig.daemon.shortage.limit, 4U);
   EXPECT_EQ(rig.daemon.shortage.needed, 5U);
+  rig.daemon.config.reserve = 3;
+  EXPECT_EQ(
+    rclrt_daemon_send_long(&rig.daemon, &streams.low, 7, three.data(), three.size()),
+    RCLRT_ERR_STORAGE)
+    << "it needs two at a time";
+  rig.daemon.config.reserve = 2;
   EXPECT_EQ(
     rclrt_daemon_send_fragmented(&rig.daemon, &streams.high, 8, three.data(), three.size()),
     RCLRT_OK);

@@ -191,7 +191,7 @@ TEST_P(Handlers, run_in_threads_of_their_own_while_the_program_works)
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while ((echo.received < Echo::kCount || own.next < 50) &&
          std::chrono::steady_clock::now() < end) {
-    own.publish(own.next % 7 == 0 ? 400 : 12);  // in fragments, or not
+    own.publish(own.next % 7 == 0 ? (own.next % 2 == 0 ? 400 : 4090) : 12);  // in fragments, or not
     const auto ret = rclrt_executor_spin_some(&program.executor, kMs);
     EXPECT_TRUE(ret == RCLRT_OK || ret == RCLRT_ERR_TIMEOUT) << rclrt_ret_text(ret);
     if (own.next % 25 == 0) {

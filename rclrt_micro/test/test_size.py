@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1]
-MAX_TEXT = 29_000
-MAX_PUBLISHER = 18_000  # of a program that only publishes, with what it takes of the C library
+MAX_TEXT = 30_250
+MAX_PUBLISHER = 18_250  # of a program that only publishes, with what it takes of the C library
 # Linked only by programs that use them; the last by agents.
 OPTIONAL = ("client_timeout.c", "parameters.c", "rosout.c", "trace_read.c", "xrce_any.c")
 OPTIONAL += ("action.c", "action_owed.c", "action_server.c", "action_client.c")

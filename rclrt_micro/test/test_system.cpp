@@ -30,6 +30,23 @@ struct Board
   const rclrt_system * system;
 };
 
+// A number, and bytes of which each differs from those of the fragments around it.
+Agent::Bytes text_of(const Blob & blob)
+{
+  Agent::Bytes bytes = number(blob.number);
+  while (bytes.size() < blob.size) {
+    bytes.push_back(static_cast<uint8_t>(bytes.size() * 31 + bytes.size() / 113 + blob.number));
+  }
+  return bytes;
+}
+const rclrt_type kText = {
+  "test_msgs::msg::dds_::Text_",
+  [](const void * message, rclrt_writer * writer) {
+    const auto bytes = text_of(*static_cast<const Blob *>(message));
+    rclrt_write_bytes(writer, bytes.data(), bytes.size());
+  },
+  nullptr};
+
 TEST(System, publishes_messages_longer_than_a_frame_if_it_has_room_for_them)
 {
   for (const bool has_room : {false, true}) {
@@ -37,21 +54,103 @@ TEST(System, publishes_messages_longer_than_a_frame_if_it_has_room_for_them)
     ASSERT_EQ(board.start(5000 * kMs), RCLRT_OK);
     rclrt_publisher publisher;
     ASSERT_EQ(
-      rclrt_publisher_init(&publisher, board.system->node, &kBlob, "t", rclrt_qos_reliable(), 1),
+      rclrt_publisher_init(&publisher, board.system->node, &kText, "t", rclrt_qos_reliable(), 1),
       RCLRT_OK);
-    size_t came = 0;
+    std::vector<Agent::Bytes> came;
     board.rig.agent.on_data = [&came](const std::string &, const Agent::Bytes & data) {
-      came = data.size();
+      came.push_back(data);
     };
-    const Blob blob{1, 900};
-    EXPECT_EQ(rclrt_publish(&publisher, &blob), has_room ? RCLRT_OK : RCLRT_ERR_STORAGE);
-    board.rig.settle(2000);
-    EXPECT_EQ(came, has_room ? 900U : 0U);
-    if (!has_room) {
-      EXPECT_STREQ(board.system->daemon->shortage.what, "message_capacity");
+    // Of four nodes of 128 bytes: one, several, 16, 17 and 157 fragments.
+    for (const uint32_t size : {100U, 300U, 1900U, 1980U, 18'000U}) {
+      const Blob blob{size, size};
+      const bool fits = has_room || size < 120;
+      EXPECT_EQ(rclrt_publish(&publisher, &blob), fits ? RCLRT_OK : RCLRT_ERR_STORAGE);
+      for (int i = 0; i < 200 && !rclrt_daemon_idle(board.system->daemon); ++i) {
+        board.rig.settle(20);
+      }
+      ASSERT_EQ(came.size(), fits ? 1U : 0U) << size;
+      EXPECT_TRUE(came.empty() || came.at(0) == text_of(blob)) << size;
+      came.clear();
     }
+    const Blob longer{1, 18'001};
+    EXPECT_EQ(rclrt_publish(&publisher, &longer), RCLRT_ERR_STORAGE);
+    const auto & shortage = board.system->daemon->shortage;
+    EXPECT_STREQ(shortage.what, has_room ? "the session's buffer" : "message_capacity");
     EXPECT_EQ(rclrt_session_close(board.system->session), RCLRT_OK);
   }
+}
+
+// While it goes, others pass it, entities come to be, and its own stream takes nothing that would be among it.
+TEST(System, goes_on_with_all_else_while_a_long_message_is_sent)
+{
+  Board board(system_with_long_messages());
+  ASSERT_EQ(board.start(5000 * kMs), RCLRT_OK);
+  rclrt_publisher bulk, urgent, late;
+  const auto node = board.system->node;
+  const auto qos = rclrt_qos_reliable();
+  ASSERT_EQ(rclrt_publisher_init(&bulk, node, &kText, "bulk", qos, 1), RCLRT_OK);
+  ASSERT_EQ(rclrt_publisher_init(&urgent, node, &kText, "urgent", qos, 9), RCLRT_OK);
+  std::vector<std::pair<std::string, Agent::Bytes>> came;
+  board.rig.agent.on_data = [&came](const std::string & topic, const Agent::Bytes & data) {
+    came.emplace_back(topic, data);
+  };
+  const Blob blob{1, 18'000};
+  const Blob brief{2, 40};
+  ASSERT_EQ(rclrt_publish(&bulk, &blob), RCLRT_OK);
+  EXPECT_EQ(rclrt_publish(&bulk, &brief), RCLRT_ERR_AGAIN);
+  EXPECT_EQ(rclrt_publish(&urgent, &blob), RCLRT_ERR_AGAIN) << "one at a time";
+  board.rig.settle(100);
+  EXPECT_EQ(rclrt_publish(&urgent, &brief), RCLRT_OK);
+  EXPECT_EQ(rclrt_publisher_init(&late, node, &kText, "late", qos, 1), RCLRT_OK);
+  EXPECT_FALSE(rclrt_daemon_confirmed(board.system->daemon, bulk.stream));
+  ASSERT_EQ(came.size(), 1U);
+  EXPECT_EQ(came[0], std::make_pair(std::string("rt/urgent"), text_of(brief)));
+  board.rig.settle(3000);
+  ASSERT_EQ(came.size(), 2U);
+  EXPECT_EQ(came[1].second, text_of(blob));
+  // A publisher that goes, and an agent that forgets, end it; then others can be sent.
+  ASSERT_EQ(rclrt_publish(&bulk, &blob), RCLRT_OK);
+  EXPECT_EQ(rclrt_publisher_fini(&bulk), RCLRT_OK);
+  ASSERT_EQ(rclrt_publish(&urgent, &blob), RCLRT_OK);
+  board.rig.settle(100);
+  board.rig.agent.restart();
+  for (int i = 0; i < 100; ++i) {
+    board.rig.settle(20);
+    rclrt_session_handle(board.system->session);
+  }
+  EXPECT_TRUE(board.system->session->connected);
+  came.clear();
+  ASSERT_EQ(rclrt_publish(&urgent, &blob), RCLRT_OK);
+  board.rig.settle(3000);
+  ASSERT_EQ(came.size(), 1U);
+  EXPECT_EQ(came[0].second, text_of(blob));
+  EXPECT_EQ(board.system->daemon->free_count, board.system->config->node_count);
+  EXPECT_EQ(rclrt_session_close(board.system->session), RCLRT_OK);
+}
+
+// The domain that CREATE asks for.
+int domain_of(const rclrt_system * system)
+{
+  Board board(system);
+  EXPECT_EQ(board.start(5000 * kMs), RCLRT_OK);
+  EXPECT_EQ(rclrt_session_close(system->session), RCLRT_OK);
+  for (const auto & message : board.rig.sent_by_client) {
+    rclrt_submessage sub{};
+    rclrt_reader reader;
+    rclrt_reader_init(&reader, message.data() + 4, message.size() - 4);
+    if (rclrt_read_submessage(&reader, &sub) && sub.id == RCLRT_CREATE) {
+      return sub.of.create.domain;
+    }
+  }
+  return -1;
+}
+
+TEST(System, is_in_the_domain_of_the_agent_unless_it_is_told_another)
+{
+  EXPECT_EQ(domain_of(system_without_long_messages()), RCLRT_DOMAIN_OF_AGENT);
+  rclrt_system other = *system_without_long_messages();
+  other.domain = 42;
+  EXPECT_EQ(domain_of(&other), 42);
 }
 
 TEST(System, has_room_for_bytes_that_are_read_only_if_the_line_is_polled)

@@ -148,7 +148,11 @@ struct rclrt_client
  * a session, ever). After an error nothing is left of it: the agent is asked to delete the entities
  * that it had created, without waiting. It can be tried again. All other functions refuse an object
  * that is not initialised, or finished: ARGUMENT. */
-/* `name`: with its namespace, if it has one: "arm", "board/arm". */
+/* As a domain: that of the agent. eProsima's takes it from its environment, XRCE_DOMAIN_ID_OVERRIDE,
+ * and rclrt_agent from ROS_DOMAIN_ID. */
+#define RCLRT_DOMAIN_OF_AGENT 255
+/* `name`: with its namespace, if it has one: "arm", "board/arm"; a name of ROS (ARGUMENT). `domain`: of
+ * ROS, ROS_DOMAIN_ID; or RCLRT_DOMAIN_OF_AGENT. */
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
@@ -206,7 +210,8 @@ enum rclrt_ret rclrt_publisher_set_blocking(struct rclrt_publisher * publisher, 
 
 /* Queues `message`. It has arrived when the agent has it (rclrt_daemon_confirmed()), which says nothing
  * about readers in ROS. A message longer than a node is sent in fragments (reliable only), if it fits
- * the session's buffer, one at a time. Errors: AGAIN (nothing was queued), STORAGE (too long),
+ * the session's buffer with 8 bytes. One of more than 16 fragments, or of more than there are nodes, stays
+ * in that buffer until its end has been cut; other long messages are AGAIN meanwhile. Errors: AGAIN (nothing was queued), STORAGE (too long),
  * UNSUPPORTED (too long for best effort), TIMEOUT (blocking). Linear in the message; real-time
  * safe. */
 enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * message);

@@ -42,7 +42,7 @@
  *   - end of its transmission: N if it is older than all that are pending, as a rule 1
  *   - ACKNACK received: S + W; HEARTBEAT received: S + W
  *   - frame received: S + R, with no slot free R + S + W S more
- *   - acquire: N if the pool is empty, else 1; commit: 1; fragments: W
+ *   - acquire, a piece of a long message: N if the pool is empty, else 1; commit: 1; fragments: W
  *   - take: 2 S, with several submessages in the message R more; as much for each frame passed
  *     over, at most L
  *   - tick: S; for each message given up W
@@ -86,6 +86,7 @@ struct rclrt_output_stream
 {
   uint8_t id; /* 0, 01..7F best effort, 80..FF reliable */
   bool heartbeat_due;
+  bool open;                                /* a message is being cut: nothing else goes here */
   uint8_t heartbeats;                       /* since the last progress */
   uint16_t next;                            /* number of the next message committed */
   uint16_t sent;                            /* number after the highest one transmitted */
@@ -233,7 +234,23 @@ struct rclrt_daemon_config
   uint8_t reserve_priority; /* ... this priority and above */
 };
 
-struct rclrt_message;        /* below */
+struct rclrt_daemon;
+struct rclrt_message; /* below */
+
+/* The message that is longer than the pool holds at once. It is cut while it is being sent. `stream` is
+ * null if there is none. The context that sets `cutting` cuts, and nobody begins another meanwhile. All in
+ * critical sections. */
+struct rclrt_rest
+{
+  struct rclrt_output_stream * stream;
+  const uint8_t * bytes;
+  size_t size;
+  size_t at; /* what is before has been copied into nodes */
+  uint8_t priority;
+  bool cutting;
+  void (*cut)(struct rclrt_daemon * daemon); /* so that what few programs need is linked by those */
+};
+
 struct rclrt_daemon_framing; /* of the library: what config.framing stands for */
 
 struct rclrt_daemon
@@ -283,6 +300,8 @@ struct rclrt_daemon
   uint8_t late;           /* it has waited for too long: so many of its stream do not; or 0 */
   uint32_t defers_since;  /* ns, the low bits of the time */
   uint64_t round_trip_ns; /* the longest of late, of messages sent once */
+
+  struct rclrt_rest rest;
 
   struct rclrt_node * held_for; /* hold-off: the message whose acknowledgement is awaited */
   uint64_t held_until_ns;
@@ -343,6 +362,13 @@ void rclrt_daemon_cancel(struct rclrt_daemon * daemon, struct rclrt_node * node)
  * Errors: UNSUPPORTED (stream not reliable), STORAGE (more than the window, or the pool without its
  * reserve, can ever hold), AGAIN. Linear in `size`. */
 enum rclrt_ret rclrt_daemon_send_fragmented(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
+  const uint8_t * submessages, size_t size);
+/* The same, of any length. What is more than the window and the pool hold is cut whenever there is room,
+ * by whatever context makes some, and takes half of the nodes at most. Until the last piece is cut or
+ * given up `submessages` stays as it is from its byte message_capacity on, and nothing else goes on the
+ * stream: AGAIN; nor does another such message begin. Errors: also STORAGE (two nodes are needed). */
+enum rclrt_ret rclrt_daemon_send_long(
   struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
   const uint8_t * submessages, size_t size);
 /* Longest submessage sequence that fits a node. */

@@ -96,7 +96,7 @@ struct rclrt_session
   uint16_t next_request;
   uint16_t next_number;       /* of an object identifier */
   uint8_t next_stream;        /* low seven bits, per publisher and reader */
-  uint64_t answer_timeout_ns; /* how long a request waits; 1 s */
+  uint64_t answer_timeout_ns; /* how long a request waits; 1 s. And how long for room to ask */
   /* After so long without anything from the agent it is asked whether it is there. If it is not, or
    * does not know us, the session is lost; it is then connected again without further calls,
    * whenever rclrt_session_handle() is called: executors do. 0: none of this, you call
@@ -165,7 +165,7 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
 
 /* Creates it at the agent and remembers it; `id` is chosen when it is 0. Errors: ARGUMENT
  * (also: a text is missing), STATE (not connected), TIMEOUT, AGENT, STORAGE (name or message too
- * long), AGAIN. */
+ * long), AGAIN (no room to ask, for all of `answer_timeout_ns`). */
 enum rclrt_ret rclrt_session_create(
   struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind);
 enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt_entity * entity);

@@ -27,9 +27,17 @@ struct rclrt_system
   uint16_t timer_count;
   struct rclrt_heap_node ** timer_slots;
   uint8_t * take_buffers;
+  int16_t domain; /* of ROS, for `node` */
   /* rclrt_send_long() if there are messages longer than a frame. Otherwise it is not linked. */
   enum rclrt_ret (*send_long)(const struct rclrt_outgoing * out);
 };
+
+/* The domain of ROS that RCLRT_SYSTEM takes: that of the agent, unless the program is compiled with
+ * another (-DRCLRT_DOMAIN_ID=7). To choose one at run time, start a copy: struct rclrt_system mine =
+ * *client; mine.domain = 7; rclrt_system_start_serial(&mine, ...). */
+#ifndef RCLRT_DOMAIN_ID
+#define RCLRT_DOMAIN_ID RCLRT_DOMAIN_OF_AGENT
+#endif
 
 /* A `const struct rclrt_system * const name` with its storage, for a line that is polled and one level:
  *
@@ -56,7 +64,8 @@ struct rclrt_system
 
 /* With three more:
  *
- *   long_bytes      longest message published; above message_bytes it goes in fragments
+ *   long_bytes      longest message published, and 8 bytes (of a service 32); above message_bytes it goes
+ *                   in fragments. At most 65,535
  *   levels          of preemption, 1 for none
  *   polled          1: transport.read gives bytes; 0: an interrupt does, and their buffer is saved */
 #define RCLRT_SYSTEM_WITH(name, a, b, c, d, e, f, g, h) \
@@ -76,6 +85,7 @@ struct rclrt_system
 
 /* Used by the two above. A buffer of 0 bytes takes one. */
 #define RCLRT_SYSTEM_STORAGE(name, session_bytes, level_count, input_bytes)       \
+  _Static_assert((session_bytes) <= UINT16_MAX, "long_bytes: at most 65535");     \
   static struct                                                                   \
   {                                                                               \
     struct rclrt_daemon daemon;                                                   \
@@ -117,6 +127,7 @@ struct rclrt_system
     .timer_count = name##_timers,                                                 \
     .timer_slots = name##_storage.timer_slots,                                    \
     .take_buffers = name##_storage.take_buffers,                                  \
+    .domain = RCLRT_DOMAIN_ID,                                                    \
     .send_long = (session_bytes) > name##_message_bytes ? rclrt_send_long : NULL, \
   };                                                                              \
   static const struct rclrt_system * const name = &name##_system
