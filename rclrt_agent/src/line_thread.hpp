@@ -68,6 +68,8 @@ public:
   void stop();
   LineCounters counters() const;
   virtual std::string name() const = 0;
+  /// Whether it tells by itself when it listens.
+  virtual bool tells() const { return false; }
 
   void attach(uint64_t address, const std::shared_ptr<Session> & session) override;
   bool same_host(uint64_t a, uint64_t b) const override { return a == b; }

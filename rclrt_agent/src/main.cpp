@@ -16,7 +16,13 @@ int main(int argc, char ** argv)
     const auto context = rclrt_rcl::default_context();
     auto words = context->non_ros_arguments();
     words.erase(words.begin());
-    const auto arguments = rclrt_agent::parse_arguments(words);
+    rclrt_agent::Arguments arguments;
+    try {
+      arguments = rclrt_agent::parse_arguments(words);
+    } catch (const std::exception & error) {
+      std::fprintf(stderr, "rclrt_agent: %s\n%s", error.what(), rclrt_agent::usage());
+      return 1;
+    }
     if (arguments.help) {
       std::fputs(rclrt_agent::usage(), stdout);
       return 0;
@@ -25,7 +31,7 @@ int main(int argc, char ** argv)
     program.spin();
     return 0;
   } catch (const std::exception & error) {
-    std::fprintf(stderr, "rclrt_agent: %s\n%s", error.what(), rclrt_agent::usage());
+    std::fprintf(stderr, "rclrt_agent: %s\n", error.what());
     return 1;
   }
 }

@@ -21,22 +21,6 @@ bool is_token(const std::string & text)
   return !text.empty() && !is_digit(text[0]) && std::all_of(text.begin(), text.end(), is_word);
 }
 
-// A part of a name; no two "_" in a row, which ROS does not allow.
-std::string made_token(const std::string & text)
-{
-  std::string token;
-  for (const char c : text) {
-    const char made = is_word(c) ? c : '_';
-    if (made != '_' || token.empty() || token.back() != '_') {
-      token += made;
-    }
-  }
-  if (token.empty() || is_digit(token[0])) {
-    token.insert(0, token.empty() ? "xrce" : "n");
-  }
-  return token.substr(0, kLongest);
-}
-
 bool begins(const std::string & text, const char * with) { return text.rfind(with, 0) == 0; }
 
 std::optional<std::string> checked(const std::string & name)
@@ -75,25 +59,14 @@ bool drop_end(std::string * text, const std::string & end)
 
 }  // namespace
 
-NodeName node_name(const std::string & participant)
+std::optional<NodeName> node_name(const std::string & participant)
 {
-  NodeName result{"", ""};
-  std::size_t from = 0;
-  while (from <= participant.size()) {
-    const std::size_t to = std::min(participant.find('/', from), participant.size());
-    const std::string part = participant.substr(from, to - from);
-    const bool last = to == participant.size();
-    if (last) {
-      result.name = made_token(part);
-    } else if (!part.empty()) {
-      result.name_space += "/" + made_token(part);
-    }
-    from = to + 1;
+  const auto full = checked(participant);
+  if (!full) {
+    return std::nullopt;
   }
-  if (result.name_space.empty() || result.name_space.size() > kLongest) {
-    result.name_space = "/";
-  }
-  return result;
+  const std::size_t last = full->rfind('/');
+  return NodeName{last == 0 ? "/" : full->substr(0, last), full->substr(last + 1)};
 }
 
 std::optional<std::string> ros_topic(const std::string & name)

@@ -24,8 +24,8 @@ struct TypeName
   std::string name;     ///< "Int32"
 };
 
-/// "robot/arm" is the node "arm" in "/robot". Characters that ROS does not allow become "_".
-NodeName node_name(const std::string & participant);
+/// "robot/arm" is the node "arm" in "/robot". Nothing if that is no name of ROS.
+std::optional<NodeName> node_name(const std::string & participant);
 /// "rt/chatter" -> "/chatter"; prefixes "rq/" and "rr/" likewise. A name without a prefix is taken as a
 /// name of ROS. Nothing if no name of ROS can be meant.
 std::optional<std::string> ros_topic(const std::string & name);

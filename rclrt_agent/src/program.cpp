@@ -90,7 +90,8 @@ Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Argu
     [this](const std::shared_ptr<Session> & session, int of) { (*dispatcher_)(session, of); });
 
   for (const auto & serial : arguments.serial) {
-    lines_.push_back(std::make_unique<SerialLine>(*agent_, serial));
+    lines_.push_back(std::make_unique<SerialLine>(
+      *agent_, serial, [this](const std::string & what) { node_->logger().info(what); }));
   }
   for (const auto & udp : arguments.udp) {
     lines_.push_back(std::make_unique<UdpLine>(*agent_, udp));
@@ -145,6 +146,9 @@ AgentOptions Program::options(const Arguments & arguments)
     return value;
   };
   options.clients = static_cast<std::size_t>(number("clients", 512, 1, 65535));
+  options.session.objects = static_cast<std::size_t>(number("entities", 512, 16, 65535));
+  options.session.all_objects =
+    static_cast<std::size_t>(number("all_entities", 32768, 16, 100'000'000));
   options.silence = std::chrono::seconds(number("silence_s", 30, 1, 86400));
   options.grace = std::chrono::seconds(number("grace_s", 270, 0, 86400 * 365));
   if (!deadlines_.empty()) {
@@ -175,7 +179,9 @@ void Program::spin()
 {
   for (const auto & line : lines_) {
     line->start();
-    node_->logger().info("listening at " + line->name());
+    if (!line->tells()) {
+      node_->logger().info("listening at " + line->name());
+    }
   }
   executor_->spin();
   for (const auto & line : lines_) {

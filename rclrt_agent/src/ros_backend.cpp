@@ -260,11 +260,11 @@ std::shared_ptr<BackendNode> RosBackend::make_node(
       RCLRT_STATUS_DENIED, "domain " + std::to_string(domain) + " is not the agent's, " +
                              std::to_string(own) + "; start another agent there");
   }
-  NodeName name = node_name(participant);
-  if (participant.empty()) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "xrce_%02x%02x%02x%02x", key[0], key[1], key[2], key[3]);
-    name.name = text;
+  char by_key[32];  // of a client that says none
+  std::snprintf(by_key, sizeof(by_key), "xrce_%02x%02x%02x%02x", key[0], key[1], key[2], key[3]);
+  const auto name = node_name(participant.empty() ? by_key : participant);
+  if (!name) {
+    throw Refused(RCLRT_STATUS_INVALID_DATA, "'" + participant + "' is no name of a node");
   }
   rclrt_rcl::NodeOptions options;
   options.context = context_;
@@ -276,7 +276,7 @@ std::shared_ptr<BackendNode> RosBackend::make_node(
   options.use_global_arguments = false;
   return attempt([&]() -> std::shared_ptr<BackendNode> {
     return std::make_shared<RosNode>(
-      std::make_unique<rclrt_rcl::Node>(name.name, name.name_space, options), executor_,
+      std::make_unique<rclrt_rcl::Node>(name->name, name->name_space, options), executor_,
       urgency_of_);
   });
 }

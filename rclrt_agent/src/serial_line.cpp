@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
@@ -23,6 +24,8 @@ namespace
 constexpr uint16_t kLongestMessage = 4096;
 constexpr std::size_t kAlmost = 16;  // bytes left of a frame when the next is chosen
 constexpr Duration kTryAgain{500'000'000};
+// A device is told of when it has been there, or away, for so long: one that fails whenever it is opened is told of once.
+constexpr Duration kSettled{300'000'000};
 // So many bytes at the end of a frame are looked for as they come. Whoever waits for them by the clock comes later: by
 // what the thread was late for the bytes before, and by what it is late again.
 constexpr std::size_t kEnd = 16;
@@ -56,8 +59,9 @@ speed_t speed_of(int baud)
 
 }  // namespace
 
-SerialLine::SerialLine(Agent & agent, SerialOptions options)
-: LineThread(agent), options_(std::move(options))
+SerialLine::SerialLine(
+  Agent & agent, SerialOptions options, std::function<void(const std::string & what)> tell)
+: LineThread(agent), options_(std::move(options)), tell_(std::move(tell))
 {
   if (options_.baud != 0) {
     (void)speed_of(options_.baud);
@@ -82,8 +86,10 @@ void SerialLine::open()
 {
   Descriptor opened(::open(options_.device.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   if (!opened.is_open()) {
+    is_now(errno);
     return;
   }
+  is_now(0);
   termios settings{};
   if (::tcgetattr(opened.get(), &settings) == 0) {
     ::cfmakeraw(&settings);
@@ -103,8 +109,39 @@ void SerialLine::open()
   free_at_ = {};
 }
 
-void SerialLine::fail()
+// The device is there (0), or why it is not.
+void SerialLine::is_now(int error)
 {
+  if (error != error_) {
+    error_ = error;
+    changed_at_ = std::chrono::steady_clock::now();
+  }
+}
+
+// What has not been told yet. Returns when to ask again.
+TimePoint SerialLine::tell(TimePoint now)
+{
+  if (!tell_ || error_ == told_) {
+    return rclrt_core::kNever;
+  }
+  const TimePoint due = changed_at_ + kSettled;
+  if (now < due && told_ != kNotTried) {
+    return due;
+  }
+  told_ = error_;
+  if (error_ == 0) {
+    tell_("listening at " + name());
+  } else {
+    const char * const remedy =
+      error_ == EACCES ? "; the user has to be in the device's group, often dialout" : "";
+    tell_("waiting for " + name() + ": " + std::strerror(error_) + remedy);
+  }
+  return rclrt_core::kNever;
+}
+
+void SerialLine::fail(int error)
+{
+  is_now(error);
   failures_.fetch_add(1, std::memory_order_relaxed);
   open_at_ = std::chrono::steady_clock::now() + kTryAgain;
   Descriptor gone;
@@ -115,14 +152,13 @@ void SerialLine::fail()
 
 TimePoint SerialLine::prepare(std::vector<pollfd> * polled, TimePoint now)
 {
+  if (!fd_.is_open() && now >= open_at_) {
+    open();
+  }
+  const TimePoint telling = tell(now);
   if (!fd_.is_open()) {
-    if (now >= open_at_) {
-      open();
-    }
-    if (!fd_.is_open()) {
-      open_at_ = std::max(open_at_, now + kTryAgain);
-      return open_at_;
-    }
+    open_at_ = std::max(open_at_, now + kTryAgain);
+    return std::min(open_at_, telling);
   }
   const std::lock_guard lock(sending_);
   const bool resting = now < rest_until_;
@@ -130,7 +166,7 @@ TimePoint SerialLine::prepare(std::vector<pollfd> * polled, TimePoint now)
   polled->push_back({fd_.get(), events, 0});
   // When the line is free again, what waits is looked at again.
   const TimePoint next = free_at_ - time_of(kAlmost);
-  const TimePoint until = next > now ? next : rclrt_core::kNever;
+  const TimePoint until = std::min(next > now ? next : rclrt_core::kNever, telling);
   return resting ? std::min(until, rest_until_) : until;
 }
 
@@ -144,7 +180,7 @@ void SerialLine::read(const std::vector<pollfd> & polled, TimePoint now)
     const bool is_there = flush();
     lock.unlock();
     if (!is_there) {
-      fail();
+      fail(ENODEV);
     }
   }
   if ((polled[1].revents & (POLLIN | POLLERR | POLLHUP | POLLNVAL)) == 0 || !fd_.is_open()) {
@@ -161,7 +197,7 @@ void SerialLine::read(const std::vector<pollfd> & polled, TimePoint now)
     rest_until_ =
       now + std::min(time_of(missing - std::min(missing, kEnd)), Duration(kLongestRest));
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-    fail();  // unplugged, or the other end of a pseudo-terminal has gone
+    fail(size == 0 ? ENODEV : errno);  // unplugged, or the other end of a pseudo-terminal has gone
   }
 }
 

@@ -8,6 +8,7 @@
 #ifndef SERIAL_LINE_HPP_
 #define SERIAL_LINE_HPP_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,14 @@ struct SerialOptions
 class SerialLine : public LineThread
 {
 public:
-  /// The device need not be there: it is opened again and again.
-  SerialLine(Agent & agent, SerialOptions options);
+  /// The device need not be there: it is opened again and again. `tell`, if there is one, is told by the line's
+  /// thread when it comes, when it goes, and why it cannot be opened.
+  SerialLine(
+    Agent & agent, SerialOptions options, std::function<void(const std::string & what)> tell = {});
   ~SerialLine() override { stop(); }
 
   std::string name() const override { return options_.device; }
+  bool tells() const override { return true; }
   void send(uint64_t address, const Bytes & message) override;
   std::string describe(uint64_t address) const override;
   bool takes_time() const override { return true; }
@@ -45,18 +49,25 @@ protected:
 
 private:
   void open();
-  void fail();
+  void fail(int error);
+  void is_now(int error);
+  TimePoint tell(TimePoint now);
   void feed(uint8_t byte, TimePoint now);
   bool flush();
   Duration time_of(std::size_t bytes) const;
 
   const SerialOptions options_;
+  const std::function<void(const std::string & what)> tell_;
   Descriptor fd_;  // changed by the line's thread alone, under sending_: so that reads it without
   // By who sends, under sending_.
   TimePoint free_at_{};  // when the line has sent what it was given
   Bytes unsent_;         // of which the operating system has not taken all
   // Of the line's thread alone.
-  TimePoint open_at_{};     // when to try again
+  TimePoint open_at_{};  // when to try again
+  static constexpr int kNotTried = -1;
+  int error_ = kNotTried;   // why the device is not there; 0: it is
+  int told_ = kNotTried;    // what was told of that last
+  TimePoint changed_at_{};  // `error_`
   TimePoint rest_until_{};  // before then the rest of a frame is not looked for
   rclrt_scanner scanner_{};
   Bytes frame_;  // since the last flag

@@ -34,7 +34,11 @@ namespace rclrt_agent
 struct SessionOptions
 {
   OutgoingOptions outgoing;
-  std::size_t objects = 256;
+  /// Entities of a client. A client of rclrt_micro with as many topics and services as it can have makes 379.
+  std::size_t objects = 512;
+  /// Entities of all clients together, and how many there are.
+  std::size_t all_objects = 32768;
+  std::shared_ptr<std::atomic<std::size_t>> all = std::make_shared<std::atomic<std::size_t>>(0);
   std::size_t storage = 1U << 18U;  ///< bytes that wait for missing messages
   std::size_t inbox = 64;           ///< messages not yet worked on; beyond, they are dropped
   std::size_t inbox_bytes = 1U << 18U;
@@ -131,10 +135,13 @@ private:
     std::unique_ptr<Requester> requester;
     std::unique_ptr<Replier> replier;
     rclrt_core::Duration deadline{0};  // of what it writes, from when that came
+    std::shared_ptr<void> place;       // of all that there are; free when this goes
     int learned_on = -1;  // the stream of its messages, whose urgency is known since then
 
     Source * source() const;
   };
+  // One more of all entities, as long as somebody has it; null if there are too many.
+  std::shared_ptr<void> take_place() const;
   struct Reading
   {
     uint16_t request = 0;

@@ -50,6 +50,17 @@ Source * Session::Object::source() const
   return replier.get();
 }
 
+std::shared_ptr<void> Session::take_place() const
+{
+  // Threads of several sessions count it up and down, each for its own entities; nothing else depends on it: relaxed.
+  const auto count = options_.all;
+  if (count->fetch_add(1, std::memory_order_relaxed) >= options_.all_objects) {
+    count->fetch_sub(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  return {count.get(), [count](void *) { count->fetch_sub(1, std::memory_order_relaxed); }};
+}
+
 uint8_t Session::create(const rclrt_submessage & sub)
 {
   const rclrt_create & asked = sub.of.create;
@@ -83,7 +94,7 @@ uint8_t Session::create(const rclrt_submessage & sub)
     if (!replace) {
       return reuse ? RCLRT_STATUS_MISMATCH : RCLRT_STATUS_ALREADY_EXISTS;
     }
-  } else if (objects_.size() >= options_.objects) {
+  } else if (objects_.size() >= options_.objects || !(object.place = take_place())) {
     return RCLRT_STATUS_RESOURCES;
   }
 
@@ -107,6 +118,7 @@ uint8_t Session::create(const rclrt_submessage & sub)
       object.node = backend_.make_node(object.description.name, asked.domain, key());
     }
     if (old != objects_.end()) {
+      object.place = std::move(old->second.place);
       discard(sub.object);
     }
     make(sub.object, &object);

@@ -173,6 +173,20 @@ TEST(Agent, refuses_what_belongs_to_nothing_or_has_no_name_of_ros)
   EXPECT_EQ(bench.session.status, RCLRT_STATUS_INVALID_DATA);
 }
 
+TEST(Agent, makes_as_many_entities_as_a_client_can_ask_for)
+{
+  Bench bench(fast());
+  bench.start();
+  std::vector<rclrt_publisher> publishers(127);
+  for (auto & publisher : publishers) {
+    const bool last = &publisher == &publishers.back();
+    EXPECT_EQ(
+      rclrt_publisher_init(&publisher, &bench.node, &kBlob, "t", rclrt_qos_reliable(), 0),
+      last ? RCLRT_ERR_STORAGE : RCLRT_OK);
+  }
+  EXPECT_STREQ(bench.daemon.shortage.what, "streams");
+}
+
 struct Add
 {
   Blob request, response;
@@ -218,7 +232,7 @@ TEST(Agent, fragments_go_both_ways)
 {
   RigOptions with = fast();
   with.capacity = 128;
-  with.nodes = 48;
+  with.nodes = 12;
   Bench bench(with);
   bench.start();
   rclrt_publisher publisher;
@@ -230,12 +244,12 @@ TEST(Agent, fragments_go_both_ways)
   ASSERT_EQ(rclrt_subscription_accept_long(&received.subscription, storage.data(), 2048), RCLRT_OK);
   ASSERT_EQ(received.add(), RCLRT_OK);
   for (uint32_t i = 0; i < 10; ++i) {
-    const Blob blob{i, 1000 + i};
+    const Blob blob{i, 1003 + 115 * i};  // nine to 18 fragments: more than 16, and than nodes
     ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
     bench.spin_for(500);
   }
   EXPECT_EQ(received.numbers, up_to(10));
-  EXPECT_EQ(received.sizes.at(9) & ~3U, 1009U & ~3U);
+  EXPECT_EQ(received.sizes.at(9) & ~3U, 2038U & ~3U);
 }
 
 // Otherwise its messages would be dropped: there is no storage to put fragments together.

@@ -177,8 +177,11 @@ TEST(Hostile, a_flood_of_greetings_leaves_one_session)
 
 TEST(Hostile, ten_thousand_creations_make_no_more_entities_than_allowed)
 {
-  AgentRig rig;
+  AgentOptions options;
+  options.session.all_objects = options.session.objects + 7;
+  AgentRig rig(options);
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  ASSERT_EQ(rig.greet(2), RCLRT_STATUS_OK);
   const Bytes some = participants(100);
   for (uint16_t i = 0; i < 100; ++i) {
     Bytes others = some;
@@ -196,9 +199,17 @@ TEST(Hostile, ten_thousand_creations_make_no_more_entities_than_allowed)
   }
   ASSERT_EQ(answer.at(4), RCLRT_STATUS);
   EXPECT_EQ(answer.at(12), RCLRT_STATUS_RESOURCES);
+  // Others get what is left of all, and what it had when it has gone.
+  rig.say(2, some);
+  rig.work();
+  EXPECT_EQ(rig.sessions[2]->objects(), 7U);
   rig.say(1, good_bye());
   rig.work();
-  EXPECT_TRUE(rig.backend.nodes.empty());
+  rig.say(2, some);
+  rig.work();
+  EXPECT_EQ(rig.sessions[2]->objects(), 100U);
+  EXPECT_EQ(rig.backend.nodes.size(), 100U);
+  EXPECT_EQ(*options.session.all, 100U);
 }
 
 TEST(Hostile, a_client_whose_entities_take_long_holds_up_no_message_of_others)

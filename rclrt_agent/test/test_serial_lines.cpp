@@ -28,6 +28,52 @@ using namespace rclrt_agent;
 using rclrt_agent_test::number;
 using rclrt_agent_test::sent_by_threads;
 
+// What a line tells of its device that comes and goes.
+TEST(SerialLines, say_what_becomes_of_their_device)
+{
+  const std::string folder = ::testing::TempDir() + "rclrt_serial_XXXXXX";
+  std::vector<char> name(folder.begin(), folder.end());
+  name.push_back(0);
+  ASSERT_NE(::mkdtemp(name.data()), nullptr);
+  const std::string device = std::string(name.data()) + "/tty";
+  rclrt_agent_test::MemoryBackend backend;
+  rclrt_agent::Agent agent(backend, {}, [](const std::shared_ptr<Session> &, int) {});
+  std::mutex mutex;
+  std::vector<std::string> told;
+  SerialLine line(agent, {device, 115200}, [&](const std::string & what) {
+    const std::lock_guard lock(mutex);
+    told.push_back(what);
+  });
+  const auto until = [&](std::size_t count) {
+    for (int i = 0; i < 3000; ++i) {
+      {
+        const std::lock_guard lock(mutex);
+        if (told.size() >= count) {
+          break;
+        }
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    const std::lock_guard lock(mutex);
+    return told.size() > count - 1 ? told[count - 1] : std::string();
+  };
+  line.start();
+  EXPECT_EQ(until(1), "waiting for " + device + ": No such file or directory");
+  int master = -1;
+  int slave = -1;
+  char path[128];
+  ASSERT_EQ(::openpty(&master, &slave, path, nullptr, nullptr), 0);
+  ASSERT_EQ(::symlink(path, device.c_str()), 0);
+  EXPECT_EQ(until(2), "listening at " + device);
+  ::unlink(device.c_str());
+  ::close(slave);
+  ::close(master);
+  EXPECT_EQ(until(3).substr(0, 12), "waiting for ");
+  line.stop();
+  EXPECT_LE(told.size(), 4U) << "once for each";
+  ::rmdir(name.data());
+}
+
 // The other end of a serial line, which takes no time.
 class SerialEnd
 {
