@@ -340,6 +340,48 @@ TEST(Agent, an_urgent_message_passes_the_bulk_that_waits_for_the_line)
   EXPECT_EQ(bulk.numbers.size(), 5U);
 }
 
+// 921,600 baud, of which 5,000 messages a second to the client would be three times too many.
+TEST(Agent, a_flood_for_a_client_holds_up_neither_its_messages_nor_its_questions)
+{
+  RigOptions with;
+  with.byte_ns = 10'851;
+  Bench bench(with);
+  bench.start();
+  rclrt_publisher out;
+  Listener flood(bench);
+  ASSERT_EQ(
+    rclrt_publisher_init(&out, &bench.node, &kBlob, "out", rclrt_qos_reliable(), 9), RCLRT_OK);
+  ASSERT_EQ(flood.init("flood", rclrt_qos_best_effort()), RCLRT_OK);
+  ASSERT_EQ(flood.add(), RCLRT_OK);
+  bench.spin_for(100);
+  const uint64_t begin = bench.world.now_ns();
+  for (uint64_t i = 0; i < 5000; ++i) {
+    bench.world.at(
+      begin + i * kMs / 5, [&] { bench.publish("/flood", rclrt_agent::Bytes(40, 1)); });
+  }
+  uint32_t published = 0;
+  uint64_t longest = 0;
+  for (uint64_t i = 0; i < 250; ++i) {
+    bench.spin_until(begin + i * 4 * kMs);
+    const Blob blob{published, 20};
+    published += rclrt_publish(&out, &blob) == RCLRT_OK ? 1U : 0U;
+    if (i % 10 == 0) {
+      const uint64_t asked = bench.world.now_ns();
+      EXPECT_EQ(rclrt_session_ping(&bench.session, 1000 * kMs), RCLRT_OK);
+      EXPECT_EQ(rclrt_session_synchronize(&bench.session, 1000 * kMs), RCLRT_OK);
+      longest = std::max(longest, bench.world.now_ns() - asked);
+    }
+  }
+  bench.spin_for(1000);
+  EXPECT_EQ(published, 250U);
+  EXPECT_EQ(bench.backend.written["/out"].size(), 250U);
+  EXPECT_LE(longest, 2 * 5 * kMs) << "two questions; virtual time";
+  EXPECT_GT(flood.numbers.size(), 1000U);
+  const uint64_t dropped = bench.attached->outgoing().counters().dropped;
+  EXPECT_GT(dropped, 0U);
+  EXPECT_EQ(dropped + flood.numbers.size(), 5000U) << "each is delivered or counted";
+}
+
 TEST(Agent, what_is_reliable_waits_in_the_middleware_while_the_line_is_slow)
 {
   Bench bench(RigOptions{});

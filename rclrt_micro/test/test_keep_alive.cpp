@@ -227,6 +227,41 @@ TEST_F(KeepAlive, on_a_line_so_slow_that_greetings_are_repeated_it_connects_once
   EXPECT_TRUE(events.empty());
 }
 
+// Where counters of 32 bits of us and ms, and of 31, begin anew.
+TEST(Clock, that_counts_far_changes_nothing)
+{
+  for (const uint64_t at_ms :
+       {uint64_t{1} << 31U, uint64_t{1} << 32U, (uint64_t{1} << 32U) / 1000}) {
+    System system;
+    system.world.at((at_ms - 700) * kMs, [] {});
+    system.settle(at_ms - 700);
+    ASSERT_NO_FATAL_FAILURE(system.start());
+    system.session.keep_alive_ns = 100 * kMs;
+    rclrt_publisher publisher;
+    Listener listener(system);
+    ASSERT_EQ(
+      rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 1),
+      RCLRT_OK);
+    ASSERT_EQ(listener.init(), RCLRT_OK);
+    ASSERT_EQ(listener.add(), RCLRT_OK);
+    int ticks = 0;
+    rclrt_timer timer;
+    const auto tick = [](void * count, rclrt_timer *) { ++*static_cast<int *>(count); };
+    ASSERT_EQ(
+      rclrt_executor_add_timer(&system.executor, &timer, 10 * kMs, 3, tick, &ticks), RCLRT_OK);
+    for (uint32_t i = 0; i < 100; ++i) {
+      const Blob blob{i, 20};
+      EXPECT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+      system.spin_for(20);
+    }
+    EXPECT_GT(system.world.now_ns(), (at_ms + 500) * kMs);
+    EXPECT_EQ(listener.numbers.size(), 100U);
+    EXPECT_NEAR(ticks, 200, 2);
+    EXPECT_EQ(system.daemon.counters.retransmitted, 0U);
+    EXPECT_EQ(system.session.lost_by, 0);
+  }
+}
+
 TEST(Depth, of_a_reader_is_told_to_the_agent)
 {
   System system;
