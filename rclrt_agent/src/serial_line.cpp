@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <mutex>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace rclrt_agent
@@ -134,7 +134,7 @@ TimePoint SerialLine::tell(TimePoint now)
   } else {
     const char * const remedy =
       error_ == EACCES ? "; the user has to be in the device's group, often dialout" : "";
-    tell_("waiting for " + name() + ": " + std::strerror(error_) + remedy);
+    tell_("waiting for " + name() + ": " + std::generic_category().message(error_) + remedy);
   }
   return rclrt_core::kNever;
 }

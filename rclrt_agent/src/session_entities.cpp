@@ -94,8 +94,11 @@ uint8_t Session::create(const rclrt_submessage & sub)
     if (!replace) {
       return reuse ? RCLRT_STATUS_MISMATCH : RCLRT_STATUS_ALREADY_EXISTS;
     }
-  } else if (objects_.size() >= options_.objects || !(object.place = take_place())) {
-    return RCLRT_STATUS_RESOURCES;
+  } else {
+    object.place = objects_.size() < options_.objects ? take_place() : nullptr;
+    if (!object.place) {
+      return RCLRT_STATUS_RESOURCES;
+    }
   }
 
   const auto description = describe(asked, options_.references);
