@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -363,6 +365,33 @@ TYPED_TEST(Executors, spin_once_runs_one_callback_and_returns_without_work)
   EXPECT_EQ(runs, 1);
   EXPECT_TRUE(this->executor->spin_once(-1ns));
   EXPECT_EQ(runs, 2);
+}
+
+// KEEP_LAST drops the oldest message of both at each publication.
+TYPED_TEST(Executors, equals_take_turns_in_an_overload)
+{
+  std::array<std::atomic<int>, 2> runs{};
+  std::vector<std::shared_ptr<Subscription<Log>>> subscriptions;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    SubscriptionOptions options;
+    options.scheduling.name = "equal" + std::to_string(i);
+    subscriptions.push_back(this->node->template create_subscription<Log>(
+      "flood", QoS(i == 0 ? 1 : 10),
+      [&run = runs[i]](const Log &) {
+        ++run;
+        std::this_thread::sleep_for(2500us);
+      },
+      options));
+  }
+  auto publisher = this->node->template create_publisher<Log>("flood", QoS(10));
+  this->executor->add_node(this->node);
+  ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == 2; }));
+  const Spinning spinning(*this->executor);
+  EXPECT_TRUE(wait_for([&] {
+    publisher->publish(Log());
+    return runs[0] + runs[1] >= 60;
+  }));
+  EXPECT_GE(std::min<int>(runs[0], runs[1]), 25) << runs[0] << " and " << runs[1];
 }
 
 TYPED_TEST(Executors, an_exception_ends_spin_and_comes_out_of_it)
