@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "queue_depth.hpp"
+#include "rare_log.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
@@ -225,9 +226,9 @@ bool ClientBase::take_response(void * response, int64_t * id)
   }
   if (result != RCL_RET_OK) {
     // One bad answer from somewhere must not end the program.
-    Logger("rclrt_rcl")
-      .error(
-        "taking an answer from '" + service_name() + "': " + take_rcl_error() + "; it is lost");
+    detail::warn_rarely(
+      Logger("rclrt_rcl"), "taking an answer from '" + service_name() + "'",
+      ": " + take_rcl_error() + "; it is lost");
     return false;
   }
   *id = info.request_id.sequence_number;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "queue_depth.hpp"
+#include "rare_log.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
@@ -80,8 +81,9 @@ void ResponseSender::send(const RequestHeader & header, void * response) const
   const rcl_ret_t result = rcl_send_response(service.get(), &id, response);
   if (result == RCL_RET_TIMEOUT) {
     rcutils_reset_error();
-    Logger(logger_).warn(
-      "the answer of '" + name_ + "' is lost: the client that asked cannot be reached");
+    detail::warn_rarely(
+      Logger(logger_), "the answer of '" + name_ + "' is lost",
+      ": the client that asked cannot be reached");
     return;
   }
   throw_unless_ok(result, "answering a request to '" + name_ + "'");
@@ -90,7 +92,7 @@ void ResponseSender::send(const RequestHeader & header, void * response) const
 void ResponseSender::warn_unanswered() const
 {
   if (context_->ok() && !service_.expired()) {
-    Logger(logger_).warn("a request to '" + name_ + "' was dropped without an answer");
+    warn_rarely(Logger(logger_), "a request to '" + name_ + "' was dropped without an answer", "");
   }
 }
 
@@ -150,8 +152,9 @@ bool ServiceBase::take_request(void * request, RequestHeader * header)
   }
   if (result != RCL_RET_OK) {
     // One bad request from somewhere must not end the program.
-    Logger("rclrt_rcl")
-      .error("taking a request to '" + service_name() + "': " + take_rcl_error() + "; it is lost");
+    detail::warn_rarely(
+      Logger("rclrt_rcl"), "taking a request to '" + service_name() + "'",
+      ": " + take_rcl_error() + "; it is lost");
     return false;
   }
   header->id = info.request_id;

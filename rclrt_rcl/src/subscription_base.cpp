@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "queue_depth.hpp"
+#include "rare_log.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_front_end/leading_stamp_on_rcl.hpp"
@@ -173,8 +174,9 @@ bool SubscriptionBase::accept(
   }
   if (result != RCL_RET_OK) {
     // One bad message from somewhere must not end the program.
-    Logger("rclrt_rcl")
-      .error("taking from '" + topic_name() + "': " + take_rcl_error() + "; the message is lost");
+    detail::warn_rarely(
+      Logger("rclrt_rcl"), "taking from '" + topic_name() + "'",
+      ": " + take_rcl_error() + "; the message is lost");
     return false;
   }
   detail::trace_take(message);

@@ -4,7 +4,7 @@
 /// The right to answer one request of a service of type S, now or later, from any thread.
 ///
 /// It can be moved, not copied: a request is answered at most once. A responder that is destroyed
-/// without an answer leaves its client waiting and writes a warning to the log.
+/// without an answer leaves its client waiting and writes a warning to the log, at most one a second for a service.
 #ifndef RCLRT_RCL__RESPONDER_HPP_
 #define RCLRT_RCL__RESPONDER_HPP_
 
