@@ -69,7 +69,8 @@ def scheduling_of(
         doubt(f"the model of {label} is not in the trace; taken for {kind}")
     policy = _policy(part, label, list(force.values()), found.doubts)
     if events and policy == "first_come":
-        kind, policy = ("priority_events" if part.header.timers_preempt else "events_fifo"), ""
+        # Not events_fifo: where several jobs of a callback wait, its equals take turns with it.
+        policy = ""
     elif policy == "first_come":
         policy = "fixed_priority"
     equal = kind == "priority_events" and policy == ""  # Of no account: the earliest goes first.
