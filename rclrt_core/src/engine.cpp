@@ -14,6 +14,9 @@ namespace rclrt_core
 namespace
 {
 
+// In one section of the lock.
+constexpr int kMostHeldAtOnce = 8;
+
 uint16_t next_number() noexcept
 {
   static std::atomic<uint16_t> last{0};
@@ -104,7 +107,7 @@ void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
     return;
   }
   inherit_from_publisher(callback);
-  release(callback, now, now, count, running, section.calls);
+  arrive(callback, now, count, running, section.calls);
   const bool asks_the_os = life.runs() && options.attributes_mode != AttributesMode::kOff;
   const bool may_be_lent =
     callback.in_group.is_linked() && callback.policy_now().level >= kFirstStrictLevel;
@@ -147,6 +150,56 @@ void Engine::Impl::release(
   if (ready.release(callback, job, count) && !(callback.is_inline && deliver(callback))) {
     dispatch.released(callback, calls);
   }
+}
+
+// What a job publishes is not held: it belongs to the time at which that job runs. Nor is anything while nobody spins:
+// then one thread at a time takes what there is in its order.
+void Engine::Impl::arrive(
+  CallbackNode & callback, TimePoint now, std::size_t count, const Running * running,
+  Calls & calls) noexcept
+{
+  const bool may_wait = !running && !callback.sets_clock && life.runs();
+  const bool waits =
+    may_wait && !clock_setters.all.empty() &&
+    (!held.empty() || (has_simulated_timers() && clock_setters.waiting_since() != kNever));
+  if (!waits) {
+    release(callback, now, now, count, running, calls);
+    if (callback.sets_clock && callback.clock_waits_since == kNever) {
+      callback.clock_waits_since = now;
+    }
+    return;
+  }
+  if (held.full()) {
+    const Held::Arrival oldest = held.pop();
+    if (oldest.callback) {
+      release(*oldest.callback, oldest.time, now, oldest.count, nullptr, calls);
+    }
+  }
+  held.push({&callback, count, now});
+}
+
+void Engine::Impl::clock_was_set(CallbackNode & callback) noexcept
+{
+  if (!callback.backlog.empty()) {
+    callback.clock_waits_since = callback.backlog.front().release;
+  } else if (callback.running == 0) {
+    callback.clock_waits_since = kNever;
+  }
+}
+
+bool Engine::Impl::release_held(Calls & calls) noexcept
+{
+  const TimePoint since = life.runs() ? clock_setters.waiting_since() : kNever;
+  for (int released = 0; !held.empty() && held.front().time < since; ++released) {
+    if (released == kMostHeldAtOnce || !calls.has_room()) {
+      return true;
+    }
+    const Held::Arrival arrival = held.pop();
+    if (arrival.callback) {
+      release(*arrival.callback, arrival.time, platform.now(), arrival.count, nullptr, calls);
+    }
+  }
+  return false;
 }
 
 // Of this engine only: its timer thread and the middleware's threads outrank all its callbacks, and would not

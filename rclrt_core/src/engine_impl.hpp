@@ -48,6 +48,7 @@
 #include "budgets.hpp"
 #include "crew.hpp"
 #include "dispatch.hpp"
+#include "held.hpp"
 #include "life.hpp"
 #include "rclrt_core/engine.hpp"
 #include "ready.hpp"
@@ -126,7 +127,15 @@ public:
   void release(
     CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
     const Running * running, Calls & calls) noexcept;
-  void inherit_from_publisher(CallbackNode & callback) noexcept;  // under `mutex`
+  /// The same of what may have to wait for a clock. Under `mutex`, as the next three.
+  void arrive(
+    CallbackNode & callback, TimePoint now, std::size_t count, const Running * running,
+    Calls & calls) noexcept;
+  /// A job of a callback that sets a clock has ended, or the callback goes.
+  void clock_was_set(CallbackNode & callback) noexcept;
+  /// Release what waits for no clock any more, at most a few. Returns whether there is more: leave the lock in between.
+  bool release_held(Calls & calls) noexcept;
+  void inherit_from_publisher(CallbackNode & callback) noexcept;
   void inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns) noexcept;
   void fan_in(Worker & worker) noexcept;  // under `mutex`
 
@@ -159,6 +168,7 @@ public:
   void release_all_due(Section & section) noexcept;
   TimePoint next_timer_release() noexcept;
   void wake_timer_driver(Calls & calls) noexcept;
+  bool has_simulated_timers() const noexcept;
   Status cancel_timer(const std::shared_ptr<Callback> & timer);
   Status reset_timer(const std::shared_ptr<Callback> & timer, std::optional<Duration> first);
   Status set_timer_period(const std::shared_ptr<Callback> & timer, Duration period);
@@ -282,6 +292,8 @@ public:
   Life life;  // its functions say under which lock
   Ready ready;
   Dispatch dispatch;
+  ClockSetters clock_setters;
+  Held held;
   Budgets budgets;                  // its functions say under which lock
   Lane * shared_lane = nullptr;     // events and pool; never changes
   Lane * timer_lane = nullptr;      // events with release-and-execute; never changes

@@ -333,6 +333,12 @@ Status Engine::Impl::add_callback(
     node->stamps = std::make_unique<StampNode>();
     node->stamps->clock_error = clock_error;
   }
+  if (node->sets_clock) {
+    std::vector<CallbackNode *> more = clock_setters.all;
+    more.push_back(node.get());
+    const Lock lock(*mutex);
+    clock_setters.all.swap(more);
+  }
   if (has_budget) {
     join_budget(*node, own_budget, chain, std::move(budget));
   }
@@ -384,7 +390,7 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
   std::shared_ptr<CallbackNode> last;  // destroyed without the locks
   const Lock configuration_lock(*configuration);
   {
-    const Lock lock(*mutex);
+    Section section(*mutex);
     CallbackNode * const node = known(callback);
     if (!node) {
       return;
@@ -397,6 +403,15 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
     }
     ready.withdraw(*node, platform.now());
     forget_taken(*node);
+    held.forget(*node);
+    if (node->sets_clock) {
+      auto & setters = clock_setters.all;
+      setters.erase(std::remove(setters.begin(), setters.end(), node), setters.end());
+      while (release_held(section.calls)) {
+        section.leave();
+        section.enter();
+      }
+    }
     if (node->budget && !node->budget->group) {
       auto & members = node->budget->members;
       members.erase(std::remove(members.begin(), members.end(), node), members.end());

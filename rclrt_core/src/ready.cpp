@@ -54,7 +54,7 @@ void Ready::link(CallbackNode & callback) noexcept
     Urgency & urgency = callback.urgency;
     if (!callback.is_in_line) {
       callback.is_in_line = true;
-      urgency.release_ns = nanoseconds_of(job.release);
+      urgency.release_ns = nanoseconds_of(callback.place(job));
       urgency.sequence = job.sequence;
     }
     const AttributesEntry & policy = callback.policy_in_group();
@@ -83,7 +83,7 @@ uint64_t Ready::skip_for_budget(CallbackNode & callback, ReleaseStamp stamp) noe
 bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
-  latest_release_ = std::max(latest_release_, stamp.release);
+  latest_release_ = std::max(latest_release_, callback.place(stamp));
   callback.statistics.released += count;
   if (callback.budget) {
     count -= skip_for_budget(callback, stamp);
@@ -146,7 +146,7 @@ void Ready::release_late(
   CallbackNode & callback, ReleaseStamp last, Duration step, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
-  latest_release_ = std::max(latest_release_, last.release);
+  latest_release_ = std::max(latest_release_, callback.place(last));
   callback.statistics.released += count;
   ReleaseStamp first = last;
   first.release -= step * static_cast<int64_t>(count - 1);

@@ -58,6 +58,8 @@ struct TimerNode
   bool one_shot = false;
   bool cancelled = true;
 
+  /// Of Engine::add_clock(), not one of the engine's own two.
+  bool follows_a_told_clock() const noexcept { return clock > 1; }
   /// Period 0: not in the queue, the end of a job is the next release.
   bool releases_when_done() const noexcept
   {
@@ -154,6 +156,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
     run(std::move(options.run)),
     overrun_rule(options.overrun_rule.value_or(OverrunRule::kQueueAll)),
     inherit_priority(options.inherit_priority),
+    sets_clock(options.sets_clock),
     own_priority(options.priority),
     priority(options.priority),
     engine(its_engine),
@@ -164,6 +167,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   const std::function<bool(const Job &)> run;  // called without the lock
   const OverrunRule overrun_rule;
   const bool inherit_priority;
+  const bool sets_clock;
   bool is_in_line = false;     // `urgency` has its place among equals, also while no job waits
   bool has_lost_jobs = false;  // since it last began one
   bool removed = false;
@@ -187,6 +191,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   Urgency urgency;                        // while jobs wait
   Backlog backlog;
   Duration learned{-1};  // from release to the deadline of the last message; -1: it carried none
+  TimePoint clock_waits_since = kNever;  // see ClockSetters
   TimePoint taken = kNever;  // deadline of what its jobs took last and nobody has handed on
   intrusive::set_member_hook<> in_taken;  // of GroupNode::taken, then
   CallbackStatistics statistics;
@@ -219,6 +224,12 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   const AttributesEntry & policy_now() const noexcept
   {
     return is_demoted() ? *budget->background : *policy;
+  }
+  /// Where such a job would stand in line. A simulated clock stands still and jumps: what it makes due comes after what
+  /// was there before the jump, however long ago the release is on that clock.
+  TimePoint place(const ReleaseStamp & job) const noexcept
+  {
+    return timer && timer->follows_a_told_clock() ? job.ready : job.release;
   }
   /// Only while jobs wait: whether one of them, or one that it has replaced, was released before that number.
   bool has_waited_since_before(uint64_t sequence) const noexcept

@@ -324,6 +324,13 @@ Status Engine::Impl::spin()
   stop();
   beat.reset();
   join_all();
+  {
+    Section section(*mutex);
+    while (release_held(section.calls)) {
+      section.leave();
+      section.enter();
+    }
+  }
   life.end();
   return status;
 }

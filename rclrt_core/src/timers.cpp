@@ -93,7 +93,9 @@ void Engine::Impl::release_all_due(Section & section) noexcept
 
 bool Engine::Impl::release_due(ClockState & clock, Calls & calls) noexcept
 {
-  const TimePoint now = platform.now();
+  // What a message has told of a clock was so when the message came.
+  const bool is_told = !clock.driven && running_here && running_here->worker->callback->sets_clock;
+  const TimePoint now = is_told ? running_here->worker->job.release : platform.now();
   const int64_t now_ns =
     &clock == clocks[kSteadyClock].get() ? nanoseconds_of(now) : clock.now_ns();
   if (now_ns < clock.last_now_ns) {
@@ -139,6 +141,13 @@ bool Engine::Impl::release_due(ClockState & clock, Calls & calls) noexcept
     }
   }
   return clock.queue.next_ns() <= now_ns;
+}
+
+bool Engine::Impl::has_simulated_timers() const noexcept
+{
+  return std::any_of(clocks.begin(), clocks.end(), [](const auto & clock) {
+    return !clock->driven && !clock->queue.empty();
+  });
 }
 
 TimePoint Engine::Impl::next_timer_release() noexcept

@@ -341,6 +341,10 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
                                ? std::exchange(worker.callback->stamps->untold, std::nullopt)
                                : std::nullopt;
   finish(worker, is_run, section.calls);
+  const bool sets_clock = worker.callback->sets_clock;
+  if (sets_clock) {
+    clock_was_set(*worker.callback);
+  }
 
   std::shared_ptr<CallbackNode> finished = std::move(worker.callback);
   const bool awaited = finished->idle_waiters > 0 && finished->running == 0;
@@ -357,6 +361,10 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
       tell_stamp(*finished, *refused_stamp);
     }
     finished.reset();
+    section.enter();
+  }
+  while (sets_clock && release_held(section.calls)) {
+    section.leave();
     section.enter();
   }
 }

@@ -63,6 +63,7 @@ void TimeSource::follow(bool simulated)
   options.group = group_;
   options.scheduling.priority = kHighestPriority;
   options.scheduling.relative_deadline = kDeadline;
+  options.scheduling.sets_clock = true;
   options.use_intra_process = false;
   subscription_ = node_.create_subscription<rosgraph_msgs::msg::Clock>(
     "/clock", QoS::clock(),

@@ -9,7 +9,8 @@
 /// of the node can hold the clock up where there are threads for both: an isolated executor gives
 /// the group its own thread, a preemptive one a worker. Where there is one thread it comes first
 /// among the callbacks that wait (priority 99, relative deadline 1 ms), but a callback that waits
-/// for time to pass would wait for ever. Like any callback it may get other attributes by name.
+/// for time to pass would wait for ever. What arrives after a message waits until the timers are released that the message
+/// makes due (Scheduling::sets_clock). Like any callback it may get other attributes by name.
 #ifndef TIME_SOURCE_HPP_
 #define TIME_SOURCE_HPP_
 

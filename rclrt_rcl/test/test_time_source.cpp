@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
 
 #include "executor_types.hpp"
@@ -147,6 +149,48 @@ TYPED_TEST(SimulatedTime, comes_before_other_callbacks_that_wait)
   this->executor->spin_some();
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0], 3s);
+}
+
+// Both come from one thread, so they arrive in the order in which they were sent.
+TYPED_TEST(SimulatedTime, what_a_message_of_the_clock_makes_due_comes_before_what_arrives_after_it)
+{
+  if (std::is_same_v<TypeParam, EventsReleaseAndExecute>) {
+    GTEST_SKIP() << "timers have a thread of their own, and here it has no priority";
+  }
+  std::mutex mutex;
+  std::string order;
+  const auto note = [&](const char * what) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    order += what;
+  };
+  const auto size = [&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return order.size();
+  };
+  auto timer = this->simulated->create_timer(1s, [&] { note("t"); });
+  auto subscription = this->simulated->template create_subscription<ClockMessage>(
+    "data", QoS(100), [&](const ClockMessage &) { note("m"); });
+  auto data = this->node->template create_publisher<ClockMessage>("data", QoS(100));
+  ASSERT_TRUE(wait_for([&] { return data->subscription_count() == 1; }));
+  const Spinning spinning(*this->executor);
+  ASSERT_TRUE(this->publish_until(1s, [&] { return size() > 0; }));
+  std::string expected = order;
+  for (int i = 2; i < 42; ++i) {
+    const bool is_clock_first = i % 2 == 0;
+    ClockMessage clock;
+    clock.clock = to_message(std::chrono::seconds(i));
+    if (!is_clock_first) {
+      data->publish(ClockMessage());
+    }
+    this->publisher->publish(clock);
+    if (is_clock_first) {
+      std::this_thread::sleep_for(std::chrono::microseconds(i % 4 == 0 ? 0 : 200));
+      data->publish(ClockMessage());
+    }
+    expected += is_clock_first ? "tm" : "mt";
+    ASSERT_TRUE(wait_for([&] { return size() == expected.size(); })) << order;
+  }
+  EXPECT_EQ(order, expected);
 }
 
 }  // namespace

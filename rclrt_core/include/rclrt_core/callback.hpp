@@ -69,6 +69,9 @@ struct Scheduling
   bool inherit_priority = false;
   /// Unset: the front ends keep the latest for timers, the engine queues all.
   std::optional<OverrunRule> overrun_rule;
+  /// Its jobs advance a clock of Engine::add_clock(). While one of them waits or runs, and timers follow such a clock,
+  /// what arrives from outside of the engine's jobs is held back: the timers that the clock makes due come first.
+  bool sets_clock = false;
   /// Not 0: the thread that brings the work may run it itself (see Delivery), because the callback takes no longer
   /// than this, waits for nothing, and neither creates nor destroys entities. Not for timers, and only in a group that
   /// is mutually exclusive.
