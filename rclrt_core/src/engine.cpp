@@ -512,6 +512,7 @@ std::vector<Finding> Engine::findings() const
   return impl_->findings;
 }
 std::vector<ThreadReport> Engine::threads() const { return impl_->threads(); }
+std::vector<WaitingReport> Engine::waiting() const { return impl_->waiting(); }
 void Engine::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
 {
   impl_->read_trace(visit);

@@ -215,6 +215,7 @@ public:
   Status prepare();
   void prepare_waiting();
   Status probe();
+  void tell_of_idle_threads();  // under `configuration`
   Status try_on(const AttributesEntry & entry, const std::string & subject);
   Status check_slots() const;
 
@@ -259,6 +260,7 @@ public:
   // report.cpp
   void add_finding(Finding finding);
   std::vector<ThreadReport> threads() const;
+  std::vector<WaitingReport> waiting() const;
   void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
   uint64_t trace_dropped() const;
   Workers traced_workers() const;

@@ -44,6 +44,10 @@ Status Engine::Impl::prepare()
       wants_realtime |= entry.second->policy->level >= kFirstStrictLevel;
     }
   }
+  {
+    const Lock configuration_lock(*configuration);
+    tell_of_idle_threads();
+  }
   prepare_waiting();
   if (options.lock_memory) {
     for (Finding & finding : platform.lock_memory()) {
@@ -57,6 +61,29 @@ Status Engine::Impl::prepare()
     add_finding(std::move(finding));
   }
   return probe();
+}
+
+// Who asks for threads expects that callbacks run at once.
+void Engine::Impl::tell_of_idle_threads()
+{
+  const bool is_asked_for = options.model == ExecutionModel::kPool && options.max_threads > 1 &&
+                            options.max_threads != EngineOptions().max_threads;
+  const GroupNode * only = nullptr;
+  for (const auto & entry : callbacks) {
+    const GroupNode & group = *entry.second->group;
+    if (group.parallelism > 1 || (only && only != &group)) {
+      return;
+    }
+    only = &group;
+  }
+  if (!is_asked_for || !only || only->callbacks < 2) {
+    return;
+  }
+  add_finding(
+    {"group '" + only->name() + "'",
+     std::to_string(options.max_threads) + " threads, but all callbacks are in this one group, "
+                                           "which is exclusive: one callback runs at a time",
+     0, "Put callbacks that may run at the same time into groups of their own", Severity::kNote});
 }
 
 // A thread that looks for work must give way. A real-time thread does not, and on one CPU it is in the way.

@@ -44,6 +44,53 @@ std::vector<ThreadReport> Engine::Impl::threads() const
   return reports;
 }
 
+std::vector<WaitingReport> Engine::Impl::waiting() const
+{
+  struct Kept
+  {
+    std::shared_ptr<CallbackNode> by;
+    uint64_t job;
+  };
+
+  std::vector<WaitingReport> reports;
+  std::vector<Kept> kept;  // perhaps the last owners: destroyed without the locks
+  const Workers workers = traced_workers();
+  const Lock configuration_lock(*configuration);
+  for (const auto & entry : callbacks) {
+    const CallbackNode & callback = *entry.second;
+    const std::size_t before = kept.size();
+    bool is_kept = true;
+    WaitingReport report;
+    if (kept.capacity() - before < workers.size()) {  // nothing is allocated under `mutex`
+      kept.reserve(2 * kept.capacity() + workers.size());
+    }
+    {
+      const Lock lock(*mutex);
+      if (callback.backlog.empty()) {
+        continue;
+      }
+      const GroupNode & group = *callback.queue->group;
+      const Lane & lane = *callback.queue->lane;
+      report.begun = callback.statistics.executed + callback.statistics.empty + callback.running;
+      report.is_group_busy = !group.has_room();
+      for (const auto & worker : workers) {  // O(t)
+        const GroupQueue * const of = worker->callback ? worker->callback->queue : nullptr;
+        if (of && (report.is_group_busy ? of->group == &group : of->lane == &lane)) {
+          kept.push_back({worker->callback, worker->job.sequence});
+        }
+      }
+      is_kept = report.is_group_busy || lane.running >= lane.places();
+    }
+    report.callback = callback.name();
+    report.kind = callback.kind();
+    for (std::size_t i = before; is_kept && i < kept.size(); ++i) {
+      report.keepers.push_back({kept[i].by->name(), kept[i].job});
+    }
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
 Engine::Impl::Workers Engine::Impl::traced_workers() const
 {
   const Lock configuration_lock(*configuration);

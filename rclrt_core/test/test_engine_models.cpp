@@ -413,6 +413,54 @@ TEST(Pool, the_thread_that_ran_last_runs_next)
   EXPECT_EQ(jobs, (std::vector<uint64_t>{5, 1, 0, 0, 0}));  // the last is the timer thread
 }
 
+TEST(Waiting, is_told_with_what_keeps_it)
+{
+  EngineOptions options = model(ExecutionModel::kPool);
+  options.max_threads = 2;
+  EngineOnSim engine(options, 2);
+  engine.add(prioritised(engine, "a", 10, 10), "group");
+  engine.add(prioritised(engine, "b", 10, 10), "group");
+  engine.add(prioritised(engine, "c", 10, 10));
+  engine.add(prioritised(engine, "d", 10, 10));
+  const auto told = [&] {
+    std::vector<std::string> lines;
+    for (const WaitingReport & report : engine.engine.waiting()) {
+      std::string line = report.callback + (report.is_group_busy ? " for its group:" : ":");
+      for (const auto & keeper : report.keepers) {
+        line += ' ' + keeper.callback + ' ' + std::to_string(keeper.job);
+      }
+      lines.push_back(line);
+    }
+    std::sort(lines.begin(), lines.end());
+    return lines;
+  };
+  engine.run(50, {{0, "a"}, {0, "c"}, {1, "b"}, {2, "d"}}, [&] {
+    EXPECT_EQ(told(), Lines{});
+    engine.sim.sleep_until(at_ms(5));
+    EXPECT_EQ(told(), (Lines{"b for its group: a 0", "d: a 0 c 1"}));
+    engine.sim.sleep_until(at_ms(15));
+    EXPECT_EQ(told(), Lines{});
+  });
+}
+
+TEST(Waiting, more_threads_than_one_group_can_use_are_a_note)
+{
+  for (const std::size_t threads : {EngineOptions().max_threads, std::size_t{8}}) {
+    EngineOptions options = model(ExecutionModel::kPool);
+    options.max_threads = threads;
+    EngineOnSim engine(options, 2);
+    engine.add(prioritised(engine, "a", 1, 10), "group");
+    engine.add(prioritised(engine, "b", 1, 10), "group");
+    engine.run(5);
+    std::string findings;
+    for (const Finding & finding : engine.engine.findings()) {
+      findings += to_string(finding);
+    }
+    EXPECT_EQ(findings.find("one callback runs at a time") != std::string::npos, threads == 8)
+      << findings;
+  }
+}
+
 TEST(Models, jobs_released_before_spin_run_when_it_starts)
 {
   for (const ExecutionModel execution_model :

@@ -438,7 +438,7 @@ Status ConfiguredEngine::may_run_inline() const
                "thread; use spin()");
 }
 
-void ConfiguredEngine::report(const Finding & finding)
+void ConfiguredEngine::report(const Finding & finding) const
 {
   const std::lock_guard<PiMutex> lock(findings_mutex_);
   const bool known = std::any_of(findings_.begin(), findings_.end(), [&](const auto & other) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "stalls.hpp"
+
 namespace rclrt_front_end
 {
 namespace
@@ -90,6 +92,8 @@ void Teller::Watch::run()
   rclrt_core::Platform & platform = teller_.platform_;
   rclrt_core::TimePoint next_look_at_scheduler = platform.now();
   bool looks_at_threads = false;
+  Stalls stalls;
+  rclrt_core::TimePoint next_look_at_stalls = platform.now() + Stalls::kPeriod;
   while (!teller_.is_requested(kEnd)) {
     bool has_worked = false;
     bool has_told = false;
@@ -113,8 +117,16 @@ void Teller::Watch::run()
         engine_.has_deadline_scheduler() || looks_at_threads ? next : rclrt_core::kNever;
       continue;
     }
+    if (platform.now() >= next_look_at_stalls) {
+      next_look_at_stalls = platform.now() + Stalls::kPeriod;
+      for (const rclrt_core::Finding & finding : stalls.look(engine_.engine().waiting())) {
+        engine_.report(finding);
+        teller_.tell(finding);
+      }
+    }
     const rclrt_core::TimePoint next_look = work_.look ? work_.look() : rclrt_core::kNever;
-    platform.wait(teller_.requests_, 0, std::min(next_look, next_look_at_scheduler));
+    platform.wait(
+      teller_.requests_, 0, std::min({next_look, next_look_at_scheduler, next_look_at_stalls}));
   }
 }
 

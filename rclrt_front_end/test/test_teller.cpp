@@ -18,15 +18,19 @@
 #include <vector>
 
 #include "rclrt_core/linux_platform.hpp"
+#include "stalls.hpp"
 
 namespace rclrt_front_end
 {
 namespace
 {
 
+using rclrt_core::CallbackKind;
 using rclrt_core::Finding;
 using rclrt_core::Severity;
+using rclrt_core::WaitingReport;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 /// A scheduler of deadlines for no callback.
@@ -82,6 +86,76 @@ protected:
                  }};
   std::unique_ptr<ConfiguredEngine> engine_;
 };
+
+struct Waits
+{
+  const char * name;
+  CallbackKind kind;
+  uint64_t begun;
+  std::vector<WaitingReport::Keeper> keepers;
+  bool is_group_busy;
+};
+
+std::vector<std::string> look(Stalls & stalls, const std::vector<Waits> & all)
+{
+  std::vector<WaitingReport> reports;
+  for (const Waits & one : all) {
+    WaitingReport report;
+    report.callback = one.name;
+    report.kind = one.kind;
+    report.begun = one.begun;
+    report.keepers = one.keepers;
+    report.is_group_busy = one.is_group_busy;
+    reports.push_back(report);
+  }
+  std::vector<std::string> subjects;
+  for (const Finding & finding : stalls.look(reports)) {
+    EXPECT_THAT(finding.what, HasSubstr(all.front().keepers.front().callback));
+    subjects.push_back(finding.subject);
+  }
+  return subjects;
+}
+
+TEST(StallsTest, a_client_that_the_same_job_keeps_is_told_once)
+{
+  for (const bool by_group : {true, false}) {
+    Stalls stalls;
+    const Waits client{"client", CallbackKind::kClient, 3, {{"service", 7}}, by_group};
+    EXPECT_THAT(look(stalls, {client}), ElementsAre());
+    EXPECT_THAT(look(stalls, {client}), ElementsAre("'client'"));
+    EXPECT_THAT(look(stalls, {client}), ElementsAre());
+  }
+  Stalls stalls;
+  for (uint64_t job = 1; job < 20; ++job) {  // jobs that end
+    EXPECT_THAT(
+      look(stalls, {{"client", CallbackKind::kClient, job, {{"service", job}}, true}}),
+      ElementsAre());
+  }
+}
+
+TEST(StallsTest, a_pool_of_jobs_that_do_not_end_is_told_once)
+{
+  Stalls stalls;
+  const Waits a{"a", CallbackKind::kTimer, 0, {{"x", 1}, {"y", 2}}, false};
+  const Waits b{"b", CallbackKind::kTimer, 0, {{"x", 1}, {"y", 2}}, false};
+  EXPECT_THAT(look(stalls, {a, b}), ElementsAre());
+  EXPECT_THAT(look(stalls, {a, b}), ElementsAre("the pool"));
+  EXPECT_THAT(look(stalls, {a, b}), ElementsAre());
+}
+
+TEST(StallsTest, one_that_gets_no_turn_while_others_run_is_told_and_one_behind_a_long_job_is_not)
+{
+  Stalls stalls;
+  for (uint64_t round = 1; round < 20; ++round) {
+    const std::vector<Waits> all = {
+      {"service", CallbackKind::kService, 5, {{"timer", round}}, true},
+      {"behind", CallbackKind::kService, 0, {{"timer long", 99}}, true},
+      {"served", CallbackKind::kService, round, {{"timer", round}}, true}};
+    const auto subjects = look(stalls, all);
+    const std::vector<std::string> expected(round == 4 ? 1 : 0, "'service'");
+    EXPECT_EQ(subjects, expected) << round;
+  }
+}
 
 TEST_F(TellerTest, says_a_finding_once_and_a_remedy_once)
 {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -206,6 +207,42 @@ TYPED_TEST(Services, a_client_in_another_group_may_be_waited_for_inside_a_callba
   ASSERT_TRUE(asking->wait_for_service(kPatience));
   const Spinning spinning(*this->executor);
   EXPECT_EQ(text_of(asking->async_send_request(request_for("far")).get()), "far");
+}
+
+// In its own group, or where there is one thread only.
+TYPED_TEST(Services, one_that_waits_for_a_client_which_cannot_run_is_told_with_it)
+{
+  const bool has_one_thread = std::is_same_v<typename TypeParam::Executor, PriorityEventsExecutor>;
+  const auto far = this->make_node("far");
+  auto far_service = far->template create_service<Get>("elsewhere", &echo);
+  const auto other = this->make_executor();
+  other->add_node(far);
+  const Spinning other_spinning(*other);
+  ClientOptions options;
+  if (has_one_thread) {
+    options.group = this->node->create_callback_group(CallbackGroupType::kMutuallyExclusive);
+  }
+  auto client = this->node->template create_client<Get>("elsewhere", QoS::services(), options);
+  std::atomic<bool> is_told{false};
+  auto relay = this->node->template create_service<Get>(
+    "relay", [&](const Get::Request & request, Get::Response & response) {
+      auto answer = client->async_send_request(request);
+      if (wait_for([&] { return is_told.load(); })) {
+        response.values.resize(1);
+      }
+    });
+  auto asking = this->node->template create_client<Get>("relay");
+  ASSERT_TRUE(asking->wait_for_service(kPatience) && client->wait_for_service(kPatience));
+  const Spinning spinning(*this->executor);
+  auto answer = asking->async_send_request(request_for("x"));
+  EXPECT_TRUE(wait_for([&] {
+    for (const auto & finding : this->executor->findings()) {
+      is_told = is_told || (finding.subject == "'/node/client/elsewhere'" &&
+                            finding.what.find("'/node/service/relay'") != std::string::npos);
+    }
+    return is_told.load();
+  }));
+  EXPECT_EQ(answer.get().values.size(), 1U);
 }
 
 TYPED_TEST(Services, one_that_lets_go_of_itself_its_group_and_others_still_answers)

@@ -139,6 +139,23 @@ struct ThreadReport
   uint64_t jobs = 0;    ///< executed so far
 };
 
+/// A callback that has a job which waits.
+struct WaitingReport
+{
+  struct Keeper
+  {
+    std::string callback;
+    uint64_t job = 0;  ///< its number in the engine
+  };
+
+  std::string callback;
+  CallbackKind kind = CallbackKind::kWaitable;
+  uint64_t begun = 0;  ///< its jobs so far
+  /// The jobs that it waits for: those of its group, if that is busy; else, if all its threads are, theirs.
+  std::vector<Keeper> keepers;
+  bool is_group_busy = false;
+};
+
 class Engine
 {
 public:
@@ -270,6 +287,8 @@ public:
   std::vector<Finding> findings() const;
   /// Threads of the engine that exist now. Two system calls a thread.
   std::vector<ThreadReport> threads() const;
+  /// Callbacks that wait at this moment, in no particular order. One lock for each callback.
+  std::vector<WaitingReport> waiting() const;
   /// Hand out the records made since the last call, oldest first within a thread.
   void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
   /// What the records refer to, and how many were overwritten before read_trace() came for them.

@@ -88,6 +88,7 @@ public:
 
   /// For everything but what this class has functions for: releases, spinning, the trace.
   rclrt_core::Engine & engine() noexcept { return *engine_; }
+  const rclrt_core::Engine & engine() const noexcept { return *engine_; }
 
   // As the engine's. Further errors: the configuration makes something impossible of the options.
 
@@ -142,7 +143,7 @@ public:
   bool look_at_threads();
 
   /// Something that only the front end knows; once is enough.
-  void report(const rclrt_core::Finding & finding);
+  void report(const rclrt_core::Finding & finding) const;
   /// What the engine, the configuration and the middleware's threads gave reason to say.
   std::vector<rclrt_core::Finding> findings() const;
   /// See ExecutorReport.
@@ -218,7 +219,7 @@ private:
 
   mutable PiMutex
     findings_mutex_;  ///< taken last; also by threads of the middleware that appear late
-  std::vector<rclrt_core::Finding> findings_;
+  mutable std::vector<rclrt_core::Finding> findings_;
 
   std::unique_ptr<Recorder> recorder_;  ///< constant after make(), as the next; they end first
   std::unique_ptr<Watcher> watcher_;
