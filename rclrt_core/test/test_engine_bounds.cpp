@@ -1,7 +1,13 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How much the engine does at once: lock sections and wake-ups are counted, not timed. And to whom it lends.
+// How much the engine does at once: lock sections and wake-ups are counted, not timed. And to whom it lends. And in
+// which order threads take jobs.
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <utility>
 
 #include "engine_on_sim.hpp"
 
@@ -150,6 +156,57 @@ TEST(Lending, changes_no_thread_if_attributes_are_off)
   OneThread scene(AttributesMode::kOff);
   EXPECT_EQ(scene.run(), (Lines{"1-1-16 low", "3-16-17 high"}));
   EXPECT_EQ(scene.engine.sim.counts().apply, 0);
+}
+
+// By default the platform lets a thread go on without a CPU at the instant at which its work is done: so it may take a
+// less urgent job than those that wait for the CPU. The engine does not, where threads need CPUs.
+TEST(EveryThread, takes_no_less_urgent_job_while_one_of_another_group_waits_for_the_cpu)
+{
+  std::mt19937 random(7);
+  const auto pick = [&random](int from, int to) {
+    return std::uniform_int_distribution<int>(from, to)(random);
+  };
+  for (int round = 0; round < 40; ++round) {
+    const bool is_pool = pick(0, 1) == 1;
+    EngineOptions options;
+    options.model = is_pool ? ExecutionModel::kPool : ExecutionModel::kIsolated;
+    EngineOnSim engine(options);
+    engine.sim.need_cpu();
+    std::map<uint32_t, std::pair<int, std::string>> of;  // priority and group, by id
+    std::vector<std::string> names;
+    for (int i = pick(2, 6); i > 0; --i) {
+      names.push_back(std::string(1, static_cast<char>('a' + i)));
+      const int priority = 10 * pick(1, 5);
+      const std::string group = "group " + std::to_string(pick(0, 2));
+      CallbackOptions callback = engine.callback_options(names.back(), milliseconds(pick(1, 4)));
+      callback.attributes = fifo(priority);
+      of[engine.add(callback, group)->id()] = {priority, group};
+    }
+    std::vector<Arrival> arrivals;
+    for (int64_t ms = 0; ms < 100; ++ms) {
+      for (const std::string & name : names) {
+        if (pick(0, 9) == 0) {
+          arrivals.push_back({ms, name});
+        }
+      }
+    }
+    engine.run(130, arrivals);
+    for (const auto & low : engine.ran) {
+      for (const auto & high : engine.ran) {
+        const bool waits = high.release_ns < low.start_ns && low.start_ns < high.start_ns;
+        const bool is_other = of[high.callback].second != of[low.callback].second;
+        if (!waits || !is_other || of[high.callback].first <= of[low.callback].first) {
+          continue;
+        }
+        const bool has_free_group =
+          std::none_of(engine.ran.begin(), engine.ran.end(), [&](const auto & job) {
+            return of[job.callback].second == of[high.callback].second &&
+                   job.start_ns <= low.start_ns && low.start_ns < job.end_ns;
+          });
+        EXPECT_FALSE(has_free_group) << "round " << round << " at " << low.start_ns;
+      }
+    }
+  }
 }
 
 }  // namespace

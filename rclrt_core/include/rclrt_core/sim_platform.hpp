@@ -83,6 +83,9 @@ public:
   /// Step CLOCK_REALTIME (which otherwise runs with the virtual clock) to a value.
   void set_system_now_ns(int64_t now_ns);
 
+  /// From now on no thread executes code without a CPU, also not at the instant at which its work() is done.
+  void need_cpu();
+
   /// How a Mutex treats the thread that holds it.
   struct Locks
   {

@@ -306,7 +306,7 @@ VirtualThread * Machine::next_in_code() const
       best = thread;
     }
   }
-  if (best != nullptr) {
+  if (best != nullptr || needs_cpu_) {
     return best;
   }
   // A thread that lost its CPU at the very instant when its work was done has done it: the code

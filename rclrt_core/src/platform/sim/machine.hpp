@@ -99,6 +99,8 @@ public:
   /// EINVAL, or 0 and in force. The caller reschedules.
   int set_attributes(VirtualThread & thread, const Attributes & attributes);
 
+  /// See SimPlatform::need_cpu().
+  void need_cpu() { needs_cpu_ = true; }
   /// See SimPlatform::Locks.
   void set_locks(bool preemptible, bool inheritance);
   /// Whether `thread` may lose its CPU to a more urgent one now.
@@ -149,6 +151,7 @@ private:
   /// chains of mutexes too.
   void lend_urgency();
 
+  bool needs_cpu_ = false;
   bool preemptible_locks_ = false;
   bool inheritance_ = false;
   TimePoint now_{};

@@ -107,6 +107,12 @@ void SimPlatform::refuse(std::set<SchedulingPolicy> policies)
   impl_->refused = std::move(policies);
 }
 
+void SimPlatform::need_cpu()
+{
+  Impl::Lock locked = impl_->lock();
+  impl_->machine.need_cpu();
+}
+
 void SimPlatform::set_locks(Locks locks)
 {
   Impl::Lock locked = impl_->lock();
