@@ -11,8 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from models import SCHEMA
+from rclrt_analysis.observe import observe
 from rclrt_analysis.pages import jobs as of_page
 from rclrt_analysis.pages.trace_page import make_page
+from rclrt_analysis.trace import named_traces
 from rclrt_analysis.views import compare, mcap, perfetto, summary, timeline
 from rclrt_analysis.views.compare import Blocks, series_of
 from rclrt_analysis.views.lines import Filter, lines
@@ -81,6 +84,21 @@ def test_five_times_as_many_jobs_take_no_more_memory(
     short, long = (peak(count, make, tmp_path) for count in (SHORT, LONG))
     more = (LONG - SHORT) * 128
     assert long - short < more / 100, f"{short} and {long} bytes"
+
+
+def test_a_model_takes_less_than_twice_the_memory_of_its_records(tmp_path: Path) -> None:
+    def taken(count: int) -> int:
+        make_trace(tmp_path / f"{count}.trace", count)
+        traces = named_traces([tmp_path / f"{count}.trace"])
+        tracemalloc.start()
+        with contextlib.ExitStack() as stack:
+            stack.callback(tracemalloc.stop)
+            observe(traces, SCHEMA)
+            return tracemalloc.get_traced_memory()[1]
+
+    taken(SHORT)  # What is made once and kept.
+    each = (taken(LONG) - taken(SHORT)) / (LONG - SHORT)
+    assert each < 2 * 128, f"{each} bytes a record"
 
 
 def test_of_a_block_no_more_values_are_kept_than_a_median_is_taken_of() -> None:

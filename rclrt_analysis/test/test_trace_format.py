@@ -20,6 +20,7 @@ from rclrt_analysis.trace import (
     TraceReader,
     blank,
     layout,
+    named_traces,
     read_trace,
     rings,
     write_trace,
@@ -339,5 +340,9 @@ def test_what_does_not_fit_into_memory_is_refused_with_a_remedy(
     monkeypatch.setattr("rclrt_analysis.trace.read.MAX_IN_MEMORY", 2)
     path = tmp_path / "t.trace"
     path.write_bytes(HEADER + callback(5) + records(1, 2, 3))
-    with pytest.raises(TraceError, match=r"3 records; at most 2 .* Record for a shorter time"):
+    with pytest.raises(TraceError, match=r"3 records; at most 2 .* record for a shorter time"):
         read_trace(path)
+    monkeypatch.setattr("rclrt_analysis.trace.read.MAX_IN_MEMORY", 5)
+    path.with_name("u.trace").write_bytes(path.read_bytes())
+    with pytest.raises(TraceError, match=r"3 records after 3 of other files; .* fewer files"):
+        named_traces([tmp_path])

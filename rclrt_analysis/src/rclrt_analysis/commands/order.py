@@ -48,10 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check the files."""
     from rclrt_analysis.order import check_order
-    from rclrt_analysis.trace import TraceError, read_trace
+    from rclrt_analysis.trace import TraceError, named_traces
 
     try:
-        traces = [read_trace(path) for path in arguments.traces]
+        traces = [trace for _, trace in named_traces(arguments.traces)]
         bound_ns = int(arguments.bound * 1000)
         violations = check_order(traces, arguments.cpus, bound_ns, dict(arguments.group))
     except (TraceError, ValueError) as error:

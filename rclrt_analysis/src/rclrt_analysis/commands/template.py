@@ -27,11 +27,11 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.live.files import reason
     from rclrt_analysis.observe.parts import parts_of
     from rclrt_analysis.observe.template import threads_of, to_template
-    from rclrt_analysis.trace import TraceError, read_trace
+    from rclrt_analysis.trace import TraceError, named_traces
 
     files = arguments.traces or _running(arguments.program)
     try:
-        read = [(path.name.removesuffix(".trace"), read_trace(path)) for path in files]
+        read = named_traces(files) if files else []
         parts = [part for part in parts_of(read) if part.callbacks]
     except (TraceError, ValueError, OSError) as error:
         print(reason(error), file=sys.stderr)

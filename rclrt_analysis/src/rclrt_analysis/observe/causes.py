@@ -53,13 +53,14 @@ class _Publications:
 
     @classmethod
     def of(cls, parts: Sequence[Part]) -> _Publications:
-        every = [joined(part.published.values()) for part in parts]
-        records = joined(every)
-        part = np.repeat(np.arange(len(parts)), [len(one) for one in every])
+        every = [list(part.published.values()) for part in parts]
+        records = joined(mine for several in every for mine in several)
+        part = np.repeat(np.arange(len(parts)), [sum(map(len, several)) for several in every])
         known = (records["publisher"] != 0) & (records["message"] != layout.NO_MESSAGE)
-        records, part = records[known], part[known]
-        order = np.argsort(_mix(records))
-        return cls(_mix(records)[order], records[order], part[order])
+        mixed = _mix(records)
+        order = np.flatnonzero(known)
+        order = order[np.argsort(mixed[order])]
+        return cls(mixed[order], records[order], part[order])
 
     def find(self, jobs: Records) -> Ints:
         """Return the place of the publication that released each job, or -1."""

@@ -91,23 +91,31 @@ def _part(files: list[tuple[str, Trace]]) -> Part:
         files[0][1].header,
         min(trace.version for _, trace in files),
         callbacks,
-        by_callback(records[fine & ran]),
-        by_callback(records[fine & given_up]),
-        by_callback(records[fine & (outcome == layout.PUBLISHED)]),
+        by_callback(records, fine & ran),
+        by_callback(records, fine & given_up),
+        by_callback(records, fine & (outcome == layout.PUBLISHED)),
         # Each file counts on from the one before.
         max(trace.dropped for _, trace in files),
         int(len(records) - fine.sum()),
     )
 
 
-def by_callback(records: Records) -> dict[int, Records]:
-    """Return the records of each callback, by release."""
-    records = records[np.argsort(records["release_ns"], kind="stable")]
-    records = records[np.argsort(records["callback"], kind="stable")]
-    keys, first = np.unique(records["callback"], return_index=True)
-    return dict(zip(keys.tolist(), np.split(records, first[1:]), strict=True)) if len(keys) else {}
+def by_callback(records: Records, which: npt.NDArray[np.bool_]) -> dict[int, Records]:
+    """Return the chosen records of each callback, by release. They are copied only once."""
+    chosen = np.flatnonzero(which)
+    if not len(chosen):
+        return {}
+    chosen = chosen[np.lexsort((records["release_ns"][chosen], records["callback"][chosen]))]
+    keys, first = np.unique(records["callback"][chosen], return_index=True)
+    parts = np.split(chosen, first[1:])
+    return {key: records[part] for key, part in zip(keys.tolist(), parts, strict=True)}
 
 
 def joined(several: Iterable[Records]) -> Records:
     """Return all of them."""
     return np.concatenate([blank(0), *several])
+
+
+def times_of(several: Iterable[Records], which: str) -> Ints:
+    """Return one time of all of them."""
+    return np.concatenate([np.zeros(0, np.int64), *(records[which] for records in several)])

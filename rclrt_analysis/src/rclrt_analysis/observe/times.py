@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rclrt_analysis.observe.parts import Ints, Key, Part, joined
+from rclrt_analysis.observe.parts import Ints, Key, Part, times_of
 from rclrt_analysis.trace import Records
 
 NEARLY = 1.1
@@ -50,9 +50,10 @@ class Busy:
     """When any job of some executors was under way."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
-        records = joined(mine for part in parts for mine in part.ran.values())
-        order = np.argsort(records["start_ns"], kind="stable")
-        start, end = records["start_ns"][order], np.maximum.accumulate(records["end_ns"][order])
+        every = [mine for part in parts for mine in part.ran.values()]
+        start, end = (times_of(every, which) for which in ("start_ns", "end_ns"))
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], np.maximum.accumulate(end[order])
         begins = np.flatnonzero(np.append(True, start[1:] > end[:-1])[: len(start)])
         self._start = start[begins]
         self._end = end[np.append(begins[1:], len(start)) - 1] if len(start) else end

@@ -28,7 +28,6 @@ from rclrt_analysis.trace.layout import (
     Records,
     Trace,
     TraceError,
-    blank,
 )
 from rclrt_analysis.trace.rings import Rings, ring_records
 from rclrt_analysis.trace.version1 import RECORD_1, converted, read_names
@@ -38,8 +37,9 @@ BLOCK = 1 << 17
 """Records that `blocks` hands out at a time."""
 
 MAX_IN_RINGS = 1 << 21
-MAX_IN_MEMORY = 1 << 24
-"""Records that `read_trace` takes. A file may have holes, and so be longer than its disk."""
+MAX_IN_MEMORY = 10_000_000
+"""Records that are read at once, of all files together. A model of so many takes 3.4 GiB. A file
+may have holes, and so be longer than its disk."""
 
 MAX_NOTE = 1 << 16
 """Bytes of a remark that are read."""
@@ -317,31 +317,46 @@ def named_traces(paths: list[Path]) -> list[tuple[str, Trace]]:
     files = trace_files(paths)
     if not files:
         raise TraceError(f"{paths[0]}: no *.trace in this folder")
-    return [(path.name.removesuffix(".trace"), read_trace(path)) for path in files]
+    found: list[tuple[str, Trace]] = []
+    before = 0
+    for path in files:
+        found.append((path.name.removesuffix(".trace"), read_trace(path, before)))
+        before += len(found[-1][1].records)
+    return found
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path, before: int = 0) -> Trace:
     """Return the content of a trace file.
 
     A record that was cut short is left out. So are the doubles of records that are in the ring of
     their thread and were written to the file as well.
 
+    Parameters
+    ----------
+    before
+        How many records have been read of other files.
+
     Raises
     ------
     TraceError
-        It cannot be read, or is no trace.
+        It cannot be read, or is no trace, or there is too much in it.
     """
     with TraceReader(path) as reader:
-        if reader.count > MAX_IN_MEMORY:
+        if reader.count + before > MAX_IN_MEMORY:
+            others = f" after {before} of other files" if before else ""
             raise TraceError(
-                f"{path}: {reader.count} records; at most {MAX_IN_MEMORY} can be looked at here. "
-                "Record for a shorter time; ./rclrt trace takes files of any length"
+                f"{path}: {reader.count} records{others}; at most {MAX_IN_MEMORY} can be looked at "
+                "here. Give fewer files, or record for a shorter time; ./rclrt trace takes files "
+                "of any length"
             )
-        blocks = list(reader.blocks(max(BLOCK, reader.count)))
-        records = np.concatenate(blocks) if len(blocks) > 1 else (*blocks, blank(0))[0]
+        records = np.empty(reader.count, RECORD)
+        count = 0
+        for block in reader.blocks():
+            records[count : count + len(block)] = block
+            count += len(block)
         return Trace(
             dict(reader.callbacks),
-            records,
+            records[:count],
             reader.dropped,
             reader.header,
             reader.version,
