@@ -106,6 +106,25 @@ TEST_F(NodeParameters, files_name_nodes_exactly_or_by_wildcards)
     (std::vector<std::string>{"a", "b"}));
 }
 
+TEST_F(NodeParameters, of_several_entries_that_name_a_node_the_last_in_the_file_counts)
+{
+  // However exactly they name it: as with rclcpp, and as with the attributes of callbacks.
+  const char * const names[] = {"/**", "/*/node", "/robot/*", "/**/node", "/robot/node"};
+  for (const char * const first : names) {
+    for (const char * const last : names) {
+      if (first == last) {
+        continue;
+      }
+      const std::string both = write_file(
+        std::string(first) + ":\n  ros__parameters: {a: 1, b: 1}\n" + last +
+        ":\n  ros__parameters: {a: 2}\n");
+      const auto node = make({"--params-file", both}, {}, "/robot");
+      EXPECT_EQ(node->parameters()->overrides().at("a"), 2) << first << " then " << last;
+      EXPECT_EQ(node->parameters()->overrides().at("b"), 1) << first << " then " << last;
+    }
+  }
+}
+
 TEST_F(NodeParameters, a_file_that_is_not_yaml_is_an_error_with_line_and_column)
 {
   const std::string good = write_file("/**:\n  ros__parameters: {a: 1}\n");

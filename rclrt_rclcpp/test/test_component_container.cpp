@@ -121,9 +121,15 @@ protected:
   }
 
   LoadNode::Response load(
-    const std::string & plugin, const std::vector<std::pair<std::string, std::string>> & extra = {})
+    const std::string & plugin, const std::vector<std::pair<std::string, std::string>> & extra = {},
+    const std::string & node = "")
   {
     auto request = std::make_shared<LoadNode::Request>();
+    if (!node.empty()) {
+      request->node_name = node;
+      request->node_namespace = "/robot1";
+      request->remap_rules = {"said:=/said", "heard:=/heard"};
+    }
     request->package_name = "rclrt_rclcpp";
     request->plugin_name = "rclrt_rclcpp::" + plugin;
     for (const auto & [name, value] : extra) {
@@ -192,6 +198,27 @@ TEST_F(ComponentContainer, runs_components_under_the_executor_and_the_attributes
     load("Talker", {{"policy", "nonsense"}}).error_message.find("unknown policy 'nonsense'"),
     std::string::npos);
   EXPECT_TRUE(unload(talker));
+  EXPECT_EQ(container.end(true), 0);
+  std::remove(path.c_str());
+}
+
+TEST_F(ComponentContainer, attributes_are_found_by_the_names_that_components_are_loaded_with)
+{
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "SCHED_FIFO may be refused";
+  }
+  const std::string path =
+    testing::TempDir() + "rclrt_namespace_" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(path)
+    << "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
+       "        /talker/timer/*: {scheduling_policy: fifo, priority: 31}\n"  // its name in the code
+       "        /**/front/timer/*: {scheduling_policy: fifo, priority: 33}\n"
+       "/robot1/ear:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
+       "        subscription/said: {scheduling_policy: rr, priority: 34}\n";
+  Container container({"--ros-args", "--params-file", path});
+  EXPECT_EQ(load("Talker", {}, "front").full_node_name, "/robot1/front");
+  EXPECT_TRUE(load("Listener", {}, "ear").success);
+  EXPECT_TRUE(hears("1/33", "2/34"));
   EXPECT_EQ(container.end(true), 0);
   std::remove(path.c_str());
 }
