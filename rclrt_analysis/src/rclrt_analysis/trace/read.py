@@ -38,7 +38,7 @@ BLOCK = 1 << 17
 
 MAX_IN_RINGS = 1 << 21
 MAX_IN_MEMORY = 10_000_000
-"""Records that are read at once, of all files together. A model of so many takes 3.4 GiB. A file
+"""Records that are read at once, of all files together. A model of so many takes 3.2 GiB. A file
 may have holes, and so be longer than its disk."""
 
 MAX_NOTE = 1 << 16
