@@ -468,6 +468,20 @@ def test_edf_with_jitter_counts_from_the_grid_for_a_timer() -> None:
     assert bounds(late)["a"] == 5 + 8
 
 
+def test_jobs_without_a_deadline_take_turns_where_several_of_one_callback_wait() -> None:
+    outside = "kind: subscription, executor: e, period_ms: 10"
+    calm = analysed(
+        BY_DEADLINE, f"name: a, {outside}, wcet_ms: 4", f"name: b, {outside}, wcet_ms: 5"
+    )
+    assert bounds(calm) == {"a": 9, "b": 9}
+    burst = analysed(
+        BY_DEADLINE, f"name: a, {outside}, wcet_ms: 4, jitter_ms: 30",
+        f"name: b, {outside}, wcet_ms: 5",
+    )  # fmt: skip
+    # Four of "a" come at once. In order of release the last would end at 21: but "a", b, a, b, a, b, "a".
+    assert bounds(burst)["a"] == 31
+
+
 def test_messages_of_another_executor_come_with_jitter() -> None:
     other = "{name: f, kind: priority_events, policy: rm, cores: [1]}"
     result = analysed(

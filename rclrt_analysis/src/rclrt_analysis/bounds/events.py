@@ -15,7 +15,7 @@ from rclrt_analysis.bounds.inherited import inherited_deadlines
 from rclrt_analysis.bounds.lost import UNBOUNDED
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.rows import Known, make_rows, to_locals, with_jitter
-from rclrt_analysis.bounds.taskset import Ints, TaskSet, largest_lower, make_taskset
+from rclrt_analysis.bounds.taskset import Bools, Ints, TaskSet, largest_lower, make_taskset
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.model import ExecutorKind, Kind, Policy, Release
 
@@ -96,7 +96,7 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
 
     A job without a deadline of its own has that of the job that published [Teper25 §VIII-C has the
     same for priorities]: it is a job of the timer's stream that comes later on. Jobs without any
-    deadline run in the order of their own releases. See `inherited_deadlines` for the rest.
+    deadline come last, see `_among_the_last`. See `inherited_deadlines` for the rest.
     """
     dues = inherited_deadlines(unit)
 
@@ -114,11 +114,38 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
         overhead = releaser.release_only(tasks, unit.system.overheads.release, timer)
         if np.any(overhead >= UNBOUNDED):
             raise RefusedError(RELEASES_FILL)
-        found = nonpreemptive_edf.exact(_with(tasks, overhead), unit.supply, may_be_early=early)
+        longer = _with(tasks, overhead)
+        found = nonpreemptive_edf.exact(longer, unit.supply, may_be_early=early)
+        found = _among_the_last(longer, unit, early, rows.owner, found)
         return to_locals(unit, rows, replace(found, overhead=overhead), known)
 
     method = Method("non-preemptive EDF, all deadlines", "George96; Tindell94", _base(unit))
     return with_jitter(unit, arrivals, bounds), method
+
+
+def _among_the_last(
+    tasks: TaskSet, unit: Unit, early: Bools, owner: Ints, found: Responses
+) -> Responses:
+    """Return bounds that also hold where jobs without any deadline do not run in order of release.
+
+    The engine runs these in that order as long as no two jobs of one callback wait; else callbacks
+    take turns. Then such a job waits for all that the others release before it begins.
+    """
+    last = np.flatnonzero(tasks.deadline == nonpreemptive_edf.NO_DEADLINE)
+    alone = len(np.unique(owner[last])) == len(last)
+    if len(last) < 2 or (
+        alone and np.all(found.response[last] <= (tasks.period - tasks.jitter)[last])
+    ):
+        return found
+    response, from_grid = found.response.copy(), found.from_grid.copy()
+    for i in last.tolist():
+        deadline = tasks.deadline.copy()
+        deadline[i] *= 2
+        after_all = make_taskset(tasks.wcet, tasks.period, deadline, jitter=tasks.jitter)
+        of_it = nonpreemptive_edf.exact(after_all, unit.supply, may_be_early=early)
+        response[i] = max(response[i], of_it.response[i])
+        from_grid[i] = max(from_grid[i], of_it.from_grid[i])
+    return replace(found, response=response, from_grid=from_grid)
 
 
 def _timers(unit: Unit, arrivals: Arrivals, paper: bool) -> Found:
