@@ -478,8 +478,7 @@ def test_jobs_without_a_deadline_take_turns_where_several_of_one_callback_wait()
         BY_DEADLINE, f"name: a, {outside}, wcet_ms: 4, jitter_ms: 30",
         f"name: b, {outside}, wcet_ms: 5",
     )  # fmt: skip
-    # Four of "a" come at once, and run by turns with "b". In order of release the last one would end
-    # at 21.
+    # Four of "a" come at once, and run by turns with "b". In order of release the last ends at 21.
     assert bounds(burst)["a"] == 31
 
 
