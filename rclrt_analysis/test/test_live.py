@@ -60,11 +60,10 @@ def test_a_process_elsewhere_is_known_to_live_by_its_lock(tmp_path: Path) -> Non
     assert Follower(program.path).process.runs() is None
     path = program.path.with_name("robot-1-1-0123456789abcdef.trace")
     program.path.rename(path)
-    with path.open("rb") as writer:
-        fcntl.flock(writer, fcntl.LOCK_EX)
-        follower = Follower(path)
-        assert follower.process.runs() is None
-        assert has_owner(path)
+    follower = Follower(path)
+    assert follower.process.runs() is None
+    assert has_owner(path)
+    fcntl.flock(program.stream, fcntl.LOCK_UN)  # as at its end
     assert follower.process.runs() is False
     path.unlink()
     assert follower.process.runs() in (None, False)
