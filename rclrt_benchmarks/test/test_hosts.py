@@ -96,7 +96,7 @@ def test_the_experiment_has_a_row_for_each_case(tmp_path: Path) -> None:
     done = subprocess.run(
         [
             sys.executable, "-m", "rclrt_analysis.cli", "bench", "hosts", "--few", "--rounds", "1",
-            "--seconds", "0.8", "--json", str(out),
+            "--seconds", "2", "--json", str(out),
         ],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
