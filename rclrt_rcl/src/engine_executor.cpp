@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine_executor_impl.hpp"
+#include "rclrt_front_end/keep_for_ever.hpp"
 #include "rclrt_rcl/error.hpp"
 
 namespace rclrt_rcl
@@ -24,7 +25,7 @@ EngineExecutor::~EngineExecutor()
   if (!waits) {
     // By exit() in a callback. This thread cannot wait for its own job, and the other threads go on until the process
     // has ended: what they use stays.
-    static_cast<void>(new std::shared_ptr<Impl>(impl_));
+    rclrt_front_end::keep_for_ever(new std::shared_ptr<Impl>(impl_));
   }
   detach_all(waits);
 }

@@ -213,9 +213,12 @@ TEST_F(ThreadsByName, that_are_not_there_or_cannot_have_it_are_told)
     std::exception);
   auto node = make_node("node");
   PreemptiveExecutor executor(with("threads: {ghost: {scheduling_policy: batch}}"));
+  std::atomic<int> runs{0};
+  auto timer = node->create_wall_timer(1ms, [&] { runs += 1; });
   executor.add_node(node);
   {
     const Spinning spinning(executor);
+    EXPECT_TRUE(wait_for([&] { return runs > 0; }));
   }
   EXPECT_TRUE(mentions(executor, "thread 'ghost': was not there while the executor spun"));
 }

@@ -10,6 +10,7 @@
 #include "engine_executor_impl.hpp"
 #include "group_names.hpp"
 #include "rclcpp/utilities.hpp"
+#include "rclrt_front_end/keep_for_ever.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -77,7 +78,7 @@ EngineExecutor::~EngineExecutor()
     // By exit() in a callback. This thread cannot wait for its own job, and the other threads go on until the process
     // has ended: what they use stays.
     unwatch();
-    static_cast<void>(impl_.release());
+    rclrt_front_end::keep_for_ever(impl_.release());
     return;
   }
   spinning = false;
