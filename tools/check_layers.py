@@ -78,6 +78,8 @@ _FRONT_ENDS = (
 )
 _REFERENCE = ("rclrt_reference_interfaces", "rclrt_reference_system", "rclrt_scenarios")
 
+ROOMS = ("engine", "kernel", "micro", "prove", "ros", "see", "try")
+
 LAYERS = {
     "rclrt_trace": _layer(only=()),
     "rclrt_core": _layer("rclrt_trace", only=("boost", "libboost-dev")),
@@ -126,7 +128,7 @@ _PLATFORM = ("src", "platform", "linux")
 def check(root: Path) -> list[str]:
     """Return one line of text per violation in the tree at `root`."""
     violations: list[str] = []
-    for folder in sorted(root.glob("rclrt_*")):
+    for folder in sorted(path for room in ROOMS for path in (root / room).glob("rclrt_*")):
         if not folder.is_dir():
             continue
         layer = LAYERS.get(folder.name)

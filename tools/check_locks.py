@@ -21,9 +21,9 @@ import sys
 from pathlib import Path
 
 SOURCES = (
-    "rclrt_front_end/include/rclrt_front_end",
-    "rclrt_front_end/src",
-    "rclrt_rclcpp/src",
+    "ros/rclrt_front_end/include/rclrt_front_end",
+    "ros/rclrt_front_end/src",
+    "ros/rclrt_rclcpp/src",
 )
 WAITS = re.compile(
     r"std::(?:\w+_)?mutex\b|std::condition_variable|std::(?:shared_)?future\b|std::promise\b"

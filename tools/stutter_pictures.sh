@@ -13,12 +13,12 @@ export folder; folder=$(mktemp -d)
 busy=()
 trap 'kill "${busy[@]}" 2>/dev/null || true; rm -rf "$folder"' EXIT
 picture() {
-  PYTHONPATH=rclrt_analysis/src "${PYTHON:-.rclrt/venv/bin/python3}" -m rclrt_analysis.pages.browser "$@"
+  PYTHONPATH=prove/rclrt_analysis/src "${PYTHON:-.rclrt/venv/bin/python3}" -m rclrt_analysis.pages.browser "$@"
 }
 program=${RCLRT_BUILD_DIR:-build}/rclrt_reference_system/rclrt_reference_system
 run() {
   "$program" --duration 10 --out "$folder/report.json" \
-    --scenario rclrt_scenarios/autoware_reference_system.yaml "$@"
+    --scenario try/rclrt_scenarios/autoware_reference_system.yaml "$@"
 }
 
 export program

@@ -5,7 +5,7 @@
 #
 #   cmake_minimum_required(VERSION 3.22)
 #   project(rclrt_core LANGUAGES CXX)
-#   include(${CMAKE_CURRENT_SOURCE_DIR}/../cmake/Rclrt.cmake)
+#   include(${CMAKE_CURRENT_SOURCE_DIR}/../../tools/cmake/Rclrt.cmake)
 #   rclrt_find(rclrt_trace)                       # beside us in the tree, or installed by colcon
 #   rclrt_add_library(rclrt_core SOURCES src/a.cpp src/b.cpp PUBLIC rclrt_trace::rclrt_trace)
 #   rclrt_add_gtest(test_policy SOURCES test/test_policy.cpp LIBRARIES rclrt_core::rclrt_core)
@@ -17,7 +17,7 @@
 include_guard(GLOBAL)
 
 set(RCLRT_CMAKE_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "")
-get_filename_component(_rclrt_root "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
+get_filename_component(_rclrt_root "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
 set(RCLRT_ROOT "${_rclrt_root}" CACHE INTERNAL "The repository")
 
 option(RCLRT_BUILD_TESTS "Build the tests" ON)

@@ -20,7 +20,7 @@ def run(root: Path) -> subprocess.CompletedProcess[str]:
 
 
 def write(root: Path, name: str, text: str) -> None:
-    path = root / name
+    path = root / "engine" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 

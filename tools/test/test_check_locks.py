@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = "rclrt_rclcpp/src"
-FOLDERS = (SOURCES, "rclrt_front_end/src", "rclrt_front_end/include")
+SOURCES = "ros/rclrt_rclcpp/src"
+FOLDERS = (SOURCES, "ros/rclrt_front_end/src", "ros/rclrt_front_end/include")
 
 
 def run(root: Path) -> tuple[int, str]:
@@ -57,7 +57,7 @@ def test_a_lock_that_does_not_inherit_priorities_is_named(tree: Path, file: str,
 
 
 def test_a_lock_of_what_front_ends_share_is_named(tree: Path) -> None:
-    file = "rclrt_front_end/include/rclrt_front_end/configured_engine.hpp"
+    file = "ros/rclrt_front_end/include/rclrt_front_end/configured_engine.hpp"
     path = tree / file
     path.write_text(
         path.read_text(encoding="utf-8") + "mutable std::mutex findings_mutex_;\n", encoding="utf-8"

@@ -71,8 +71,9 @@ class Tree:
         self.calls_file = folder / "calls"
         self.root.mkdir()
         self.bin.mkdir(parents=True)
-        shutil.copytree(ROOT / "requirements", self.root / "requirements")
-        for package in ("rclrt_analysis", "rclrt_benchmarks"):
+        shutil.copytree(ROOT / "tools/requirements", self.root / "tools/requirements")
+        for package in ("prove/rclrt_analysis", "try/rclrt_benchmarks"):
+            (self.root / package).parent.mkdir()
             (self.root / package).symlink_to(ROOT / package)
         script = (ROOT / "rclrt").read_text()
         (self.root / "rclrt").write_text(script.replace("/usr/bin/python3", f"{self.bin}/python3"))
@@ -146,9 +147,9 @@ def test_the_script_of_this_tree_gives_help_of_every_verb() -> None:
         )
         assert "usage: " in done.stdout and not done.stderr
         if words == ["help"]:
-            for path in (ROOT / "rclrt_analysis" / "src" / "rclrt_analysis" / "commands").glob(
-                "[a-z]*.py"
-            ):
+            for path in (
+                ROOT / "prove/rclrt_analysis" / "src" / "rclrt_analysis" / "commands"
+            ).glob("[a-z]*.py"):
                 assert f"\n    {path.stem}" in done.stdout
 
 
@@ -162,8 +163,8 @@ def test_what_a_folder_of_the_user_has_is_not_imported(tmp_path: Path) -> None:
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
     # What is imported only when the verb runs; `background` starts a Python of its own, too.
-    start = ROOT / "rclrt_analysis" / "src" / "rclrt_analysis" / "start.py"
-    model = ROOT / "rclrt_scenarios" / "models" / "autoware_reference_system.yaml"
+    start = ROOT / "prove/rclrt_analysis" / "src" / "rclrt_analysis" / "start.py"
+    model = ROOT / "try/rclrt_scenarios" / "models" / "autoware_reference_system.yaml"
     done = subprocess.run(
         [sys.executable, "-I", start, "analyze", model],
         capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
@@ -178,7 +179,7 @@ def test_what_a_folder_of_the_user_has_is_not_imported(tmp_path: Path) -> None:
 def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) -> None:
     root = Path(__file__).parents[2]
     python = [sys.executable, "-I", "-S", "-c"]
-    read = f"import sys; sys.path.insert(0, '{root}/rclrt_analysis/src')"
+    read = f"import sys; sys.path.insert(0, '{root}/prove/rclrt_analysis/src')"
     read += "; from rclrt_analysis.cli import build_parser; build_parser().parse_args(sys.argv[1:])"
     done = subprocess.run(
         [*python, read, *verb.split()], capture_output=True, text=True, check=False
@@ -377,7 +378,7 @@ def test_a_second_start_installs_and_configures_nothing(tree: Tree) -> None:
 
 def test_changed_requirements_are_installed_again(tree: Tree) -> None:
     tree.run("build")
-    with (tree.root / "requirements" / "run.txt").open("a") as file:
+    with (tree.root / "tools/requirements" / "run.txt").open("a") as file:
         file.write("another==1.0\n")
     result = tree.run("build")
     assert result.returncode == 0

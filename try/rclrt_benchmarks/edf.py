@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Boot the machines."""
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     build = Path(os.environ.get("RCLRT_BUILD_DIR", "build"))
-    sys.path.insert(0, str(source / "rclrt_scx" / "test"))
+    sys.path.insert(0, str(source / "kernel/rclrt_scx" / "test"))
     vm = importlib.import_module("vm")
     kernel = source / ".rclrt" / "scx" / KERNEL
     programs = [build / "rclrt_scx" / "scx", build / "rclrt_scx" / "scx_guest"]

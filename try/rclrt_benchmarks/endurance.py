@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not find_program().exists():
         print(f"{find_program()} is not built. Run ./rclrt build", file=sys.stderr)
         return 1
-    scenario = Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "rclrt_scenarios" / SCENARIO
+    scenario = Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "try/rclrt_scenarios" / SCENARIO
     program = Program(find_program(), scenario, cpus=CPU)
     seconds = 60 * arguments.minutes / len(arguments.executors)
     rows = []

@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _scenarios() -> Path:
-    return Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "rclrt_scenarios"
+    return Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "try/rclrt_scenarios"
 
 
 def _program(level: int) -> Any:

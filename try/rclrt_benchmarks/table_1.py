@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.bounds.analyse import analyse
     from rclrt_analysis.model import ModelError, read_model
 
-    folder = Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "rclrt_scenarios" / "models"
+    folder = Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "try/rclrt_scenarios" / "models"
     rows = []
     for level, expected in PAPER.items():
         try:

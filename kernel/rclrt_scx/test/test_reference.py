@@ -25,7 +25,7 @@ PROGRAMS = [
     BUILD / "rclrt_scx" / "scx",
     BUILD / "rclrt_reference_system" / "rclrt_reference_system",
 ]
-SCENARIO = SOURCE / "rclrt_scenarios" / "autoware_reference_system.yaml"
+SCENARIO = SOURCE / "try/rclrt_scenarios" / "autoware_reference_system.yaml"
 SCRIPT = (Path(__file__).parent / "machine.sh").read_text()
 HOUR = os.environ.get("RCLRT_SCX_HOUR", "")
 SECONDS = {"": 4, "1": 3600}.get(HOUR) or int(HOUR)

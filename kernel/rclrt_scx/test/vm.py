@@ -66,7 +66,7 @@ def why_not(kernel: Path) -> str:
     if not kernel.exists():
         reasons = kernel.parent / "why-not"
         why = reasons.read_text().strip() if reasons.exists() else ""
-        return f"no {kernel.name}: rclrt_scx/tools/fetch_kernels.sh .rclrt/scx. {why}"
+        return f"no {kernel.name}: kernel/rclrt_scx/tools/fetch_kernels.sh .rclrt/scx. {why}"
     return ""
 
 

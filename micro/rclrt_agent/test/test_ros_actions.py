@@ -17,7 +17,7 @@ from rclpy.task import Future
 from ros_bench import Bench
 
 Fibonacci = pytest.importorskip(
-    "test_msgs.action", reason="no test_msgs: requirements/ros.txt"
+    "test_msgs.action", reason="no test_msgs: tools/requirements/ros.txt"
 ).Fibonacci
 
 FIRST_FIVE = [0, 1, 1, 2, 3]

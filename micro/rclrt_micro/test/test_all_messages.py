@@ -24,7 +24,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PACKAGE / "tools"))
 
-pytest.importorskip("rosidl_adapter", reason="no rosidl_adapter: requirements/ros.txt")
+pytest.importorskip("rosidl_adapter", reason="no rosidl_adapter: tools/requirements/ros.txt")
 serialization = pytest.importorskip("rclpy.serialization", reason="no rclpy")
 import generate_messages as generator  # noqa: E402
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The trace of an executor, in virtual time. Offsets are those of rclrt_trace/SPEC.md. With RCLRT_TRACES
+// The trace of an executor, in virtual time. Offsets are those of engine/rclrt_trace/SPEC.md. With RCLRT_TRACES
 // the file is also written there, for the readers of the analysis.
 #include "rclrt_micro/trace.h"
 

@@ -16,7 +16,7 @@ import pytest
 from rclrt_analysis.reference.program import find_program
 
 SOURCE = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-SCENARIOS = SOURCE / "rclrt_scenarios"
+SCENARIOS = SOURCE / "try/rclrt_scenarios"
 
 SMALL = """
 schema: 1

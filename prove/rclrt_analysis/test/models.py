@@ -10,8 +10,8 @@ from rclrt_analysis.model import System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system, read_model
 
-ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "rclrt_scenarios" / "models"
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "try/rclrt_scenarios" / "models"
 SCHEMA = FOLDER / "model.schema.json"
 
 

@@ -108,5 +108,5 @@ def test_a_container_that_was_not_built_is_said(
         (tmp_path / program).parent.mkdir()
         (tmp_path / program).touch()
     assert why_not() == ""
-    parts = parts_of(ROOT / "rclrt_scenarios" / "mixed_criticality.yaml")
+    parts = parts_of(ROOT / "try/rclrt_scenarios" / "mixed_criticality.yaml")
     assert parts[:2] == ["Sense:60:4::scan", "Plan:0:12:scan:path"]

@@ -48,16 +48,16 @@ def test_every_shipped_model_is_read(path: Path) -> None:
 def test_the_seven_timers_are_those_of_the_scenario() -> None:
     for level in (60, 80, 90):
         name = f"teper_seven_timers_{level}"
-        schema = ROOT / "rclrt_scenarios" / "scenario.schema.json"
-        scenario = read_scenario(ROOT / "rclrt_scenarios" / f"{name}.yaml", schema)
+        schema = ROOT / "try/rclrt_scenarios" / "scenario.schema.json"
+        scenario = read_scenario(ROOT / "try/rclrt_scenarios" / f"{name}.yaml", schema)
         expected = [(n["name"], n["period_ms"], n["work_ms"]) for n in scenario["nodes"]]
         found = [(c.name, (c.period or 0) / MS, c.wcet / MS) for c in shipped(name).callbacks]
         assert found == expected
 
 
 def test_the_autoware_model_is_the_graph_of_the_scenario() -> None:
-    schema = ROOT / "rclrt_scenarios" / "scenario.schema.json"
-    path = ROOT / "rclrt_scenarios" / "autoware_reference_system.yaml"
+    schema = ROOT / "try/rclrt_scenarios" / "scenario.schema.json"
+    path = ROOT / "try/rclrt_scenarios" / "autoware_reference_system.yaml"
     scenario = read_scenario(path, schema)
     system = shipped("autoware_reference_system")
     working = [n for n in scenario["nodes"] if n["kind"] not in ("sensor", "command")]

@@ -200,7 +200,7 @@ def test_what_may_run_out_is_not_simulated() -> None:
 def test_the_command_says_where_a_budget_stands_that_may_run_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RCLRT_SOURCE_DIR", str(SCHEMA.parents[2]))
+    monkeypatch.setenv("RCLRT_SOURCE_DIR", str(SCHEMA.parents[3]))
     path = tmp_path / "robot.yaml"
     small = "budgets: {g: {runtime_ms: 1, period_ms: 40}}"
     lines = [timer("detect", 50, 20, 80, SMALL), timer("other", 50, 2, 70, ", group: g")]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from models import ROOT
 
-PACKAGE = ROOT / "rclrt_analysis"
+PACKAGE = ROOT / "prove/rclrt_analysis"
 
 
 @pytest.mark.skipif(

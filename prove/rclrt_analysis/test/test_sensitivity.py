@@ -9,11 +9,10 @@ from dataclasses import replace
 
 import pytest
 from random_systems import timers_only, with_subscriptions
+from rclrt_analysis import sensitivity as module
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
-
-from rclrt_analysis import sensitivity as module
 
 UNIT = 1_000_000
 

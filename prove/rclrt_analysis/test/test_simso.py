@@ -14,7 +14,7 @@ from rclrt_analysis.simulation import simulate
 pytest.importorskip(
     "simso.core",
     reason="SimSo cannot be imported: not compared with it. Up to Python 3.11: pip install "
-    "--no-deps -r requirements/oracle.txt",
+    "--no-deps -r tools/requirements/oracle.txt",
     exc_type=ImportError,
 )
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from live_program import Program
+from rclrt_analysis import cli
 from rclrt_analysis.live.follow import Follower
 from rclrt_analysis.live.running import Running
 from rclrt_analysis.live.table import cells
@@ -26,8 +27,6 @@ from rclrt_analysis.live.top_tables import tables
 from rclrt_analysis.live.watch import Snapshot, Watch
 from rclrt_analysis.trace import layout
 from rclrt_analysis.trace.layout import RECORD
-
-from rclrt_analysis import cli
 
 MS = 1_000_000
 BEGIN = 1_000_000 * MS

@@ -136,7 +136,7 @@ def test_top_finds_plain_rclpy_under_the_probe(tmp_path: Path) -> None:
     try_it = [sys.executable, "-c", "import rclpy"]
     if subprocess.run(try_it, capture_output=True, check=False).returncode:
         pytest.skip("rclpy cannot be imported")
-    node = ROOT / "rclrt_probe" / "test" / "plain_rclpy.py"
+    node = ROOT / "see/rclrt_probe" / "test" / "plain_rclpy.py"
     observe = [sys.executable, "-m", "rclrt_analysis.cli", "observe", "-o", str(tmp_path / "out")]
     with subprocess.Popen(
         [*observe, "--", sys.executable, str(node), "single", "1000000"],

@@ -289,7 +289,7 @@ def test_what_programs_write_is_read(tmp_path: Path) -> None:
 
 
 def test_the_constants_are_those_of_the_header() -> None:
-    text = (ROOT / "rclrt_trace/include/rclrt_trace/record.h").read_text(encoding="utf-8")
+    text = (ROOT / "engine/rclrt_trace/include/rclrt_trace/record.h").read_text(encoding="utf-8")
     prefixes = {
         "RCLRT_JOB_": layout.OUTCOMES[:5], "RCLRT_CAUSE_": layout.CAUSES,
         "RCLRT_MODEL_": layout.MODELS, "RCLRT_ORDER_": layout.ORDERINGS,

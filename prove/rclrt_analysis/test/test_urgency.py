@@ -63,7 +63,7 @@ def many(count: int) -> System:
 
 
 def test_the_levels_are_those_of_the_engine() -> None:
-    path = ROOT / "rclrt_config" / "include" / "rclrt_config" / "configuration.hpp"
+    path = ROOT / "ros/rclrt_config" / "include" / "rclrt_config" / "configuration.hpp"
     text = path.read_text(encoding="utf-8")
     found = [re.search(rf"k{word}Derived = (\d+)", text) for word in ("Lowest", "Highest")]
     assert [int(m.group(1)) for m in found if m] == [LOWEST_DERIVED, HIGHEST_DERIVED]

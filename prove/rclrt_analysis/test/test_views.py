@@ -410,6 +410,6 @@ def test_verbs_load_libraries_only_when_they_need_them() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60,
-        env={"PYTHONPATH": str(ROOT / "rclrt_analysis" / "src"), "RCLRT_SOURCE_DIR": str(ROOT)},
+        env={"PYTHONPATH": f"{ROOT}/prove/rclrt_analysis/src", "RCLRT_SOURCE_DIR": str(ROOT)},
     )  # fmt: skip
     assert done.stdout == "[]\n"

@@ -49,7 +49,7 @@ def start(executor: str, *options: str) -> subprocess.Popen[bytes]:
         pytest.skip(f"{PROGRAM} is not in this build")
     if not may_use_realtime():
         pytest.skip("SCHED_FIFO is not permitted")
-    scenario = Path(os.environ["RCLRT_SOURCE_DIR"]) / "rclrt_scenarios" / f"{SCENARIO}.yaml"
+    scenario = Path(os.environ["RCLRT_SOURCE_DIR"]) / "try/rclrt_scenarios" / f"{SCENARIO}.yaml"
     command = [str(program), "--scenario", str(scenario), "--duration", "60"]
     robot = subprocess.Popen(
         [*command, "--executor", executor, *options],

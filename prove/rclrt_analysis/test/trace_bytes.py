@@ -14,7 +14,7 @@ S = 1_000_000_000
 
 def example() -> bytes:
     """Return the example file of the specification."""
-    text = (ROOT / "rclrt_trace" / "SPEC.md").read_text(encoding="utf-8")
+    text = (ROOT / "engine/rclrt_trace" / "SPEC.md").read_text(encoding="utf-8")
     found = re.search(r"```hex\n(.*?)```", text, re.DOTALL)
     assert found is not None
     return bytes.fromhex(found[1].replace("\n", " "))

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a trace file (rclrt_trace/SPEC.md) again and again: what is new since the last time. Mostly a live one, which
+/// Reads a trace file (engine/rclrt_trace/SPEC.md) again and again: what is new since the last time. Mostly a live one, which
 /// an executor of this or another process writes meanwhile (rclrt_core::make_live_trace()); the writer does not notice.
 /// Whatever is in the file, nothing worse happens than wrong numbers: others of the same user may write there.
 #ifndef LIVE_FOLLOWER_HPP_

@@ -89,7 +89,7 @@ def test_requests_to_a_service_that_is_named_have_a_deadline(start: Start, run: 
 
 @carried
 @pytest.mark.skipif(
-    importlib.util.find_spec("test_msgs") is None, reason="no test_msgs: requirements/ros.txt"
+    importlib.util.find_spec("test_msgs") is None, reason="no test_msgs: tools/requirements/ros.txt"
 )
 def test_goals_of_actions_hand_the_deadline_on(start: Start, run: Run) -> None:
     """From a topic over the request of a goal to a topic, by two processes of strangers."""

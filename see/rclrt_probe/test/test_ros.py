@@ -16,7 +16,9 @@ from rclrt_analysis.trace import layout, read_trace
 
 STOCK = HERE / "stock_nodes"
 REFERENCE = HERE.parent / "rclrt_reference_system" / "rclrt_reference_system"
-SCENARIO = Path(os.environ["RCLRT_SOURCE_DIR"]) / "rclrt_scenarios/autoware_reference_system.yaml"
+SCENARIO = (
+    Path(os.environ["RCLRT_SOURCE_DIR"]) / "try/rclrt_scenarios/autoware_reference_system.yaml"
+)
 ON_ENGINE = {
     "rclrt_rcl": HERE.parent / "rclrt_rcl" / "traced_nodes",
     "rclrt_rclcpp": HERE.parent / "rclrt_rclcpp" / "traced_nodes",

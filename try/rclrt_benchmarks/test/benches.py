@@ -19,7 +19,7 @@ def bench(*arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[
 
 def module(experiment: str) -> ModuleType:
     name = f"rclrt_benchmarks_{experiment}"
-    path = Path(os.environ["RCLRT_SOURCE_DIR"]) / "rclrt_benchmarks" / f"{experiment}.py"
+    path = Path(os.environ["RCLRT_SOURCE_DIR"]) / "try/rclrt_benchmarks" / f"{experiment}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     sys.modules[name] = importlib.util.module_from_spec(spec)

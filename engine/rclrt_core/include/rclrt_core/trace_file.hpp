@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes the trace records of a running engine, or executor, into a trace file (rclrt_trace/SPEC.md),
+/// Writes the trace records of a running engine, or executor, into a trace file (engine/rclrt_trace/SPEC.md),
 /// for `./rclrt trace`, `./rclrt model` and `./rclrt order`.
 ///
 ///     rclrt_core::TraceFile file;

@@ -37,7 +37,7 @@ public:
   static std::shared_ptr<void> of_process(std::size_t capacity);
 };
 
-/// A trace file (rclrt_trace/SPEC.md) in the directory that the programs of this user share,
+/// A trace file (engine/rclrt_trace/SPEC.md) in the directory that the programs of this user share,
 /// /dev/shm/rclrt-<uid>/<program>-<process>-<executor>-<random>.trace: a file in memory. It is removed with the engine, but stays
 /// if the process is killed or crashes. Files of processes that have ended are removed by later programs, all but the
 /// newest 8. `executor` only makes the name unique within the process.

@@ -81,7 +81,7 @@ def add_verbs(
 def _version() -> str:
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     try:
-        text = (source / "rclrt_analysis" / "package.xml").read_text(encoding="utf-8")
+        text = (source / "prove/rclrt_analysis" / "package.xml").read_text(encoding="utf-8")
     except OSError:
         text = ""
     found = re.search("<version>(.*)</version>", text)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads scenario files: YAML, checked against their schema.
 
-The program that runs a scenario checks more (see rclrt_scenarios/README.md); what this lets through
-has the right form.
+The program that runs a scenario checks more (see try/rclrt_scenarios/README.md); what this lets
+through has the right form.
 """
 
 from __future__ import annotations

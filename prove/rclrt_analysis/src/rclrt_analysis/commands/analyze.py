@@ -3,9 +3,9 @@
 """Say whether a system will meet its deadlines, without running it.
 
 Bounds the response time of every callback and the latency of every chain of a model (see
-rclrt_scenarios/models/README.md). Exits with 0 if every deadline is met, with 1 if not or if that
-cannot be shown (so it is for a model with no_verdict), with 2 if the model or the arguments are
-wrong.
+try/rclrt_scenarios/models/README.md). Exits with 0 if every deadline is met, with 1 if not or if
+that cannot be shown (so it is for a model with no_verdict), with 2 if the model or the arguments
+are wrong.
 """
 
 from __future__ import annotations

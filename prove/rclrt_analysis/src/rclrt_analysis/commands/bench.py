@@ -20,7 +20,7 @@ from types import ModuleType
 
 def experiments() -> dict[str, Path]:
     """Return the file of every experiment, by name (with - for _)."""
-    folder = Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "rclrt_benchmarks"
+    folder = Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "try/rclrt_benchmarks"
     return {path.stem.replace("_", "-"): path for path in sorted(folder.glob("[a-z]*.py"))}
 
 

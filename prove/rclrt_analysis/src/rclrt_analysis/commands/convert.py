@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.plan.openings import read_open
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
     try:
         if arguments.target:
             print(convert.to_caret(read_open(arguments.file, schema).system), end="")

@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scenario",
         type=_readable_file,
         metavar="FILE",
-        help="another system, see rclrt_scenarios/README.md",
+        help="another system, see try/rclrt_scenarios/README.md",
     )
     parser.add_argument(
         "--one-process-per-node",
@@ -144,5 +144,5 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
     from rclrt_analysis.reference.demonstration import demonstrate
 
-    default = _source() / "rclrt_scenarios" / "autoware_reference_system.yaml"
+    default = _source() / "try/rclrt_scenarios" / "autoware_reference_system.yaml"
     return demonstrate(arguments, arguments.scenario or default, _source())

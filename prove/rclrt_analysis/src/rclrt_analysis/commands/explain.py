@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.plan.search import make_plan
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
     try:
         opening, is_open = read_open(arguments.model, schema), False
         try:

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.trace import TraceError, named_traces
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
     try:
         traces = named_traces(arguments.traces)
         kind = arguments.executor

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.plan.search import make_plan
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
     try:
         opening = read_open(arguments.model, schema)
         if arguments.file:

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.simulation import Seen, SimulationError, search, simulate
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
     try:
         document = read_document(arguments.model)
         system = build_system(document, schema)

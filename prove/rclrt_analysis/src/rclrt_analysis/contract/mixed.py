@@ -14,7 +14,7 @@ from rclrt_analysis.contract.setting import Setting
 from rclrt_analysis.contract.strangers import Strangers
 from rclrt_analysis.reference.program import Report
 
-SCENARIO = Path("rclrt_scenarios") / "mixed_criticality.yaml"
+SCENARIO = Path("try/rclrt_scenarios") / "mixed_criticality.yaml"
 CPU = 0
 CHAIN = ("Sense", "Plan<scan", "Act<path")
 VISION, LOGGER = "Vision", "Logger"

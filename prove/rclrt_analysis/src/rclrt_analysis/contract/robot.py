@@ -45,7 +45,7 @@ def source() -> Path:
 
 def schema() -> Path:
     """Return the schema of models."""
-    return source() / "rclrt_scenarios" / "models" / "model.schema.json"
+    return source() / "try/rclrt_scenarios" / "models" / "model.schema.json"
 
 
 @dataclass

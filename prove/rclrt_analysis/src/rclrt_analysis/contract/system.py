@@ -18,7 +18,7 @@ from rclrt_analysis.reference.load import BackgroundLoad
 from rclrt_analysis.watch.sources import watch_files
 from rclrt_analysis.watch.watch import Watch
 
-SCENARIO = Path("rclrt_scenarios") / "autoware_reference_system.yaml"
+SCENARIO = Path("try/rclrt_scenarios") / "autoware_reference_system.yaml"
 
 
 def _lidar(side: str) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def _why_no_vm() -> str:
     if not Path("/bin/busybox").exists():
         return "no static busybox: apt-get install busybox-static"
     if not kernel.exists():
-        return "no kernel for it: rclrt_scx/tools/fetch_kernels.sh .rclrt/scx"
+        return "no kernel for it: kernel/rclrt_scx/tools/fetch_kernels.sh .rclrt/scx"
     if not (_build() / "rclrt_scx" / "scx_guest").exists():
         return "its programs are not built: they are part of the tests, see ./rclrt build"
     return ""
@@ -63,7 +63,9 @@ def machine() -> Machine:
 def describe() -> dict[str, Any]:
     """Return what the report says of it."""
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    known = environment.describe(source, source / "rclrt_scenarios/autoware_reference_system.yaml")
+    known = environment.describe(
+        source, source / "try/rclrt_scenarios/autoware_reference_system.yaml"
+    )
     here = machine()
     return {
         "date": time.strftime("%Y-%m-%d %H:%M:%S"),

@@ -281,7 +281,7 @@ def read_model(path: Path, schema: Path) -> System:
     path
         The model, YAML.
     schema
-        `rclrt_scenarios/models/model.schema.json`.
+        `try/rclrt_scenarios/models/model.schema.json`.
 
     Raises
     ------

@@ -32,7 +32,7 @@ def observe(
     traces
         Each with a name for its executor.
     schema
-        `rclrt_scenarios/models/model.schema.json`.
+        `try/rclrt_scenarios/models/model.schema.json`.
     executor
         Kind of the executors whose trace does not say it.
 

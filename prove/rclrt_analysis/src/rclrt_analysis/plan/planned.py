@@ -22,7 +22,7 @@ def system_of(model: Path, plan: Path | None = None) -> System:
         A file is wrong.
     """
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "rclrt_scenarios" / "models" / "model.schema.json"
+    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
     if plan is None:
         return read_model(model, schema)
     opening, file = read_open(model, schema), read_plan(plan)

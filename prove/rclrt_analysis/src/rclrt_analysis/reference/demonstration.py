@@ -213,7 +213,7 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
     with Interrupt() as interrupt:
         try:
             program.check(executors)
-            schema = source / "rclrt_scenarios" / "scenario.schema.json"
+            schema = source / "try/rclrt_scenarios" / "scenario.schema.json"
             scenario = read_scenario(scenario_path, schema)
             if arguments.one_process_per_node:
                 program.nodes = [node["name"] for node in scenario["nodes"]]
