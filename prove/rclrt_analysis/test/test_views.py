@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 import subprocess
 import sys
@@ -386,21 +385,6 @@ def test_no_damaged_file_breaks_what_shows_it(tmp_path: Path) -> None:
             assert "no job in these traces" in str(error)
 
     assert kinds(seed=7, count=400, look=look)["read"] > 100
-
-
-def test_the_experiment_on_speed_runs_each_of_them(tmp_path: Path) -> None:
-    rows = tmp_path / "rows.json"
-    environment = {**os.environ, "RCLRT_SOURCE_DIR": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-m", "rclrt_analysis.cli", "bench", "trace-speed", "--jobs", "3000",
-         "--folder", str(tmp_path), "--json", str(rows)],
-        capture_output=True, text=True, check=False, timeout=120, env=environment,
-    )  # fmt: skip
-    content = json.loads(rows.read_text(encoding="utf-8"))["rows"]
-    assert len(content) == 5, done.stderr
-    # How fast is not looked at here, but what is said of it is.
-    assert done.returncode == any(not row["met"] for row in content)
-    assert all(row["cpu_s"] > 0 and row["memory_mib"] > 1 for row in content)
 
 
 def test_verbs_load_libraries_only_when_they_need_them() -> None:

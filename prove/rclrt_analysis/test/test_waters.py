@@ -104,18 +104,3 @@ def test_table_i_is_reproduced_with_119_us_and_the_note_says_why_not_with_120(
     other = bench("table-1", "--release-ms", "0.12")
     assert "0 of 9 as printed" in other.stdout
     assert "0.119 ms, not from the 0.12 ms" in other.stdout
-
-
-def test_the_experiment_on_speed_writes_a_row_for_each_target(tmp_path: Path) -> None:
-    rows = tmp_path / "rows.json"
-    small = ("--seeds", "1", "--sets", "3", "--callbacks", "100", "--json", str(rows))
-    done = bench("analysis-speed", *small)
-    content = json.loads(rows.read_text(encoding="utf-8"))["rows"]
-    assert len(content) == 15, done.stderr
-    assert len([row for row in content if row["what"].startswith(("--slack", "by_search"))]) == 4
-    large = [row for row in content if "callbacks, " in row["what"]]
-    assert [row["target"] for row in large] == [2.0] * 5
-    assert [row["target"] for row in content if "planned" in row["what"]] == [30.0, 2.0]
-    # How fast is not looked at here, but what is said of it is.
-    assert done.returncode == any(row["met"] is False for row in content)
-    assert all(row["value"] > 0 for row in content)

@@ -79,21 +79,6 @@ def test_memory_writes_bytes_per_callback_and_per_thread(tmp_path: Path) -> None
     assert {row["trace_capacity"] for row in result["threads"]} == {0, 1024}
 
 
-def test_publication_lets_the_more_urgent_callback_begin_first(tmp_path: Path) -> None:
-    program = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_benchmarks" / "publication_latency"
-    if not program.exists():
-        pytest.skip("there is no rclcpp")
-    out = tmp_path / "rows.json"
-    done = bench("publication", "--publications", "2", "--json", str(out))
-    if done.returncode == 2:
-        pytest.skip(done.stderr)
-    assert done.returncode == ("MISSED" in done.stdout), done.stderr
-    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
-    assert {(row["executor"], row["path"]) for row in rows} >= {
-        ("floor", "semaphore"), ("rclcpp_by_hand", "middleware"), ("isolated", "intra-process"),
-    }  # fmt: skip
-
-
 def test_trace_cost_says_what_a_record_adds(tmp_path: Path) -> None:
     out = tmp_path / "rows.json"
     done = bench("trace-cost", "--rounds", "3", "--jobs", "2000", "--json", str(out))
@@ -144,41 +129,6 @@ def test_the_control_loop_runs_beside_everything_that_disturbs_it(tmp_path: Path
     assert done.returncode == ("MISSED" in done.stdout), done.stderr
     (floor, row) = json.loads(out.read_text(encoding="utf-8"))["rows"]
     assert (floor["way"], row["way"], row["load"]) == ("by_hand", "isolated", "background")
-
-
-def test_throughput_finds_a_rate_for_each_executor_and_size(tmp_path: Path) -> None:
-    out = tmp_path / "rows.json"
-    done = bench(
-        "throughput", "--rounds", "1", "--seconds", "0.05", "--subscriptions", "10",
-        "--sizes", "12B,4kB_loaned", "--executors", "pool,waitset_single", "--json", str(out),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
-    assert [(row["size"], row["executor"]) for row in rows] == [
-        (size, name) for size in ("12B", "4kB_loaned") for name in ("pool", "waitset_single")
-    ]
-    # How many depends on the machine; none at all would be a receiver that gets nothing.
-    for size in ("12B", "4kB_loaned"):
-        assert sum(row["rate"] for row in rows if row["size"] == size) > 0
-    assert all((row["cpu_us"] is None) == (row["rate"] == 0) for row in rows)
-
-
-def test_endurance_has_a_row_for_each_executor(tmp_path: Path) -> None:
-    skip_without_realtime()
-    out = tmp_path / "rows.json"
-    done = bench(
-        "endurance", "--minutes", "0.1", "--executors", "waitset_single,preemptive",
-        "--json", str(out),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
-    assert [row["executor"] for row in rows] == ["waitset_single", "preemptive"]
-    for row in rows:
-        assert row["n"] > 0
-        assert row["jobs"] > row["n"]
-        assert 0.05 < row["load"] < 1.1, "a share of one CPU"
-        assert abs(row["drift_ms"]) < 50, "less than a period"
-        assert row["tail"] is None, "six seconds are too few for an estimate"
 
 
 def test_scale_has_a_row_for_each_size_and_says_how_it_grows(tmp_path: Path) -> None:

@@ -14,19 +14,6 @@ import pytest
 from benches import bench, module
 
 
-def test_tightness_has_a_row_for_each_way_to_schedule(tmp_path: Path) -> None:
-    out = tmp_path / "rows.json"
-    done = bench("tightness", "--systems", "2", "--json", str(out))
-    assert done.returncode == 0, done.stderr
-    rows = {row["way"]: row for row in json.loads(out.read_text(encoding="utf-8"))["rows"]}
-    assert len(rows) == 3
-    for row in rows.values():
-        assert row["least"] >= 1, "no bound is exceeded"
-        assert row["callbacks"] > 10
-    placed, migrating = rows["threads placed by a plan"], rows["threads that migrate"]
-    assert placed["unbounded"] <= migrating["unbounded"]
-
-
 @pytest.mark.skipif(
     shutil.which("valgrind") is None, reason="no valgrind: apt-get install valgrind"
 )
@@ -264,13 +251,7 @@ def test_pods_notices_a_number_that_is_not_as_stated(
         ("budget", "--seconds", "0"),
         ("control-loop", "--only", "nonsense"),
         ("control-loop", "--beside", "nonsense"),
-        ("throughput", "--sizes", "2MB"),
-        ("throughput", "--seconds", "0"),
-        ("endurance", "--minutes", "0"),
-        ("endurance", "--executors", "nonsense"),
         ("scale", "--only", "nonsense"),
-        ("tightness", "--systems", "0"),
-        ("publication", "--publications", "0"),
         ("deadline-store", "--rounds", "0"),
         ("contract", "--seconds", "0"),
         ("contract", "--only", "nonsense"),

@@ -67,17 +67,6 @@ CHAIN = {
     SHORT: ("3", "4"),
     FULL: ("5", "60"),
 }
-# Minutes for all executors.
-ENDURANCE = {TRY: "0.05", QUICK: "1.2", SHORT: "5", FULL: "420"}
-ENDURING = "waitset_single,waitset_multi,priority_events,isolated,preemptive"
-ENDURING_AT_LEAST = "waitset_multi,isolated,preemptive"
-# Rounds, seconds at a rate, sizes, and how many subscriptions.
-THROUGHPUT = {
-    TRY: ("1", "0.05", "12B", "1"),
-    QUICK: ("1", "0.1", "12B", "1,10"),
-    SHORT: ("2", "0.2", "12B,4kB_fixed,4kB_loaned,1MB_fixed,1MB_loaned", "1,10"),
-    FULL: ("5", "1", "12B,4kB,1MB,4kB_fixed,4kB_loaned,1MB_fixed,1MB_loaned", "1,10,50"),
-}
 # Rounds, seconds of a turn, and whether all cases.
 HOSTS = {
     TRY: ("1", "0.7", ["--few"]),
@@ -253,29 +242,6 @@ def experiments() -> list[Experiment]:
                 for effort, (rounds, seconds, *more) in CHAIN.items()
             },
             _limits(15 * MINUTE, 3 * hours), beside.judge_chain, needs_realtime,
-        ),
-        Experiment(
-            "endurance", "beyond the papers", "for long at 70 % of a CPU",
-            {
-                effort: [
-                    "bench", "endurance", "--minutes", minutes,
-                    "--executors", ENDURING_AT_LEAST if effort == TRY else ENDURING,
-                ]
-                for effort, minutes in ENDURANCE.items()
-            },
-            _limits(15 * MINUTE, 8 * hours), beside.judge_endurance, needs_realtime,
-        ),
-        Experiment(
-            "throughput", "beyond the papers", "messages a second until the first one is lost",
-            {
-                effort: [
-                    "bench", "throughput", "--rounds", rounds, "--seconds", seconds,
-                    "--sizes", sizes, "--subscriptions", subscriptions,
-                    "--executors", "pool,events,waitset_single,waitset_multi",
-                ]
-                for effort, (rounds, seconds, sizes, subscriptions) in THROUGHPUT.items()
-            },
-            _limits(15 * MINUTE, 6 * hours), beside.judge_throughput,
         ),
         Experiment(
             "hosts", "beyond the papers", "one graph on two and four hosts whose clocks differ",
