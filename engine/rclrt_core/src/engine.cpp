@@ -512,6 +512,7 @@ std::vector<Finding> Engine::findings() const
   return impl_->findings;
 }
 std::vector<ThreadReport> Engine::threads() const { return impl_->threads(); }
+void Engine::keep_cpus() { impl_->keep_cpus(); }
 std::vector<WaitingReport> Engine::waiting() const { return impl_->waiting(); }
 void Engine::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
 {

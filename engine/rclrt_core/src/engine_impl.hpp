@@ -260,6 +260,7 @@ public:
   // report.cpp
   void add_finding(Finding finding);
   std::vector<ThreadReport> threads() const;
+  void keep_cpus();
   std::vector<WaitingReport> waiting() const;
   void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
   uint64_t trace_dropped() const;

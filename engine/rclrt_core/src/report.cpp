@@ -44,6 +44,32 @@ std::vector<ThreadReport> Engine::Impl::threads() const
   return reports;
 }
 
+void Engine::Impl::keep_cpus()
+{
+  std::vector<Finding> found;
+  {
+    const Lock configuration_lock(*configuration);
+    for (const auto & worker : life.workers()) {
+      ThreadUrgency::Strayed strayed;
+      if (worker->urgency.keep_cpus(&strayed)) {
+        found.push_back(
+          {"thread '" + worker->name + "'",
+           "is allowed on CPUs " + strayed.has.to_string() + " and not on " +
+             strayed.asked.to_string() +
+             " any more: a CPU went offline (then the kernel gives its threads others, for good), "
+             "or "
+             "somebody has changed the affinity. It is asked for until it is granted again",
+           0,
+           "Leave the CPU on (/sys/devices/system/cpu/cpu*/online), and the affinity to this "
+           "process (taskset, cpuset.cpus of the control group)"});
+      }
+    }
+  }
+  for (Finding & finding : found) {
+    add_finding(std::move(finding));
+  }
+}
+
 std::vector<WaitingReport> Engine::Impl::waiting() const
 {
   struct Kept

@@ -50,7 +50,32 @@ ThreadUrgency::Outcome ThreadUrgency::settle_itself() noexcept
 int ThreadUrgency::keep_left_out(int error) noexcept
 {
   left_out_.store(error == kCpusLeftOut, std::memory_order_relaxed);
+  lacks_cpus_.store(error == kCpusLeftOut, std::memory_order_relaxed);
   return error == kCpusLeftOut ? 0 : error;
+}
+
+bool ThreadUrgency::keep_cpus(Strayed * strayed) noexcept
+{
+  const std::lock_guard<Mutex> lock(*mutex_);
+  if (thread_ == 0 || !is_known_ || !in_force_.cpus->asks_for_cpus) {
+    strays_ = 0;
+    return false;
+  }
+  Attributes asked;
+  asked.cpu_affinity = in_force_.cpus->complete.cpu_affinity;
+  Attributes has;
+  if (platform_.read_back(thread_, &has) != 0 || has.cpu_affinity == asked.cpu_affinity) {
+    lacks_cpus_.store(false, std::memory_order_relaxed);
+    strays_ = 0;
+    return false;
+  }
+  if (strays_++ == 0) {
+    return false;
+  }
+  strays_ = 2;
+  *strayed = {asked.cpu_affinity, has.cpu_affinity};
+  (void)platform_.apply(thread_, asked);
+  return !lacks_cpus_.exchange(true, std::memory_order_relaxed);
 }
 
 ThreadUrgency::Outcome ThreadUrgency::settle(Afterwards * afterwards) noexcept

@@ -78,6 +78,16 @@ public:
   /// Make the decision stand. If the OS refuses, the thread keeps what it had, and that is the decision then.
   Outcome settle() noexcept { return settle(nullptr); }
 
+  struct Strayed
+  {
+    CpuSet asked;
+    CpuSet has;
+  };
+  /// Whether the thread still has the CPUs that are in force. The kernel takes them away for good when they go offline,
+  /// and another process may. What is amiss at two looks in a row (before that, the thread may be on its way) is asked
+  /// for again at each look. True: there is something to tell. Moving it may take as long as the thread waits for a CPU.
+  bool keep_cpus(Strayed * strayed) noexcept;
+
   // ---- By the thread itself
 
   /// The same, but it holds no lock while it moves to other CPUs, which may take long.
@@ -136,6 +146,9 @@ private:
   std::atomic<uint32_t> settled_{0};
   /// Not told yet. Relaxed: a flag, read by the thread after it has seen `settled_`.
   std::atomic<bool> left_out_{false};
+  /// CPUs are missing, and that was or will be told. Written like `left_out_`; relaxed: only what is told depends on it.
+  std::atomic<bool> lacks_cpus_{false};
+  int strays_ = 0;  ///< looks in a row at which it had other CPUs, at most 2
 };
 
 }  // namespace rclrt_core

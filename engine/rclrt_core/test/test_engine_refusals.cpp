@@ -143,6 +143,55 @@ TEST(CpusLeftOut, while_it_spins_leave_the_priority_and_are_told_once)
   }
 }
 
+TEST(Cpus, that_a_thread_has_lost_are_told_once_and_given_back_as_soon_as_they_can_be_had)
+{
+  EngineOptions options;
+  options.model = ExecutionModel::kIsolated;
+  Offline scene(options);
+  ThreadId thread = 0;
+  scene.add("job", fifo(10), {1}, [&] { thread = scene.sim.current_thread(); });
+  const auto cpus = [&] {
+    Attributes in_force;
+    EXPECT_EQ(scene.sim.read_back(thread, &in_force), 0);
+    return in_force.cpu_affinity;
+  };
+  const auto told = [&scene] {
+    const std::vector<Finding> all = scene.engine.findings();
+    return std::count_if(all.begin(), all.end(), [](const Finding & finding) {
+      return finding.what.find("is allowed on CPUs 0 and not on 1 any more") == 0;
+    });
+  };
+  const Status status = scene.sim.run([&] {
+    std::unique_ptr<Thread> spinner;
+    const auto body = [&] { EXPECT_TRUE(scene.engine.spin().ok()); };
+    ASSERT_TRUE(scene.sim.start_thread({"spinner", 0, {}}, body, {}, &spinner).ok());
+    scene.sim.sleep_until(at_ms(1));
+    scene.engine.notify(*scene.callbacks[0]);
+    scene.sim.sleep_until(at_ms(2));
+    EXPECT_EQ(cpus(), CpuSet({1}));
+    Attributes moved;
+    moved.cpu_affinity = CpuSet({0});
+    for (int time = 0; time < 2; ++time) {
+      EXPECT_EQ(scene.sim.apply(thread, moved), 0);
+      scene.sim.is_offline = true;
+      scene.engine.keep_cpus();
+      EXPECT_EQ(scene.sim.asked_for_the_cpu, 3 * time) << "it may be on its way";
+      for (int look = 0; look < 3; ++look) {
+        scene.engine.keep_cpus();
+      }
+      EXPECT_EQ(cpus(), CpuSet({0}));
+      scene.sim.is_offline = false;
+      scene.engine.keep_cpus();
+      EXPECT_EQ(cpus(), CpuSet({1}));
+      scene.engine.keep_cpus();
+      EXPECT_EQ(told(), 1);
+    }
+    scene.engine.stop();
+    spinner->join();
+  });
+  ASSERT_TRUE(status.ok()) << status.message();
+}
+
 TEST(CpusLeftOut, are_not_explained_again_although_they_are_asked_for_again)
 {
   EngineOptions options;

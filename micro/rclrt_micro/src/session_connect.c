@@ -13,7 +13,10 @@
 #include "session_internal.h"
 
 #define LOGOUT_REQUEST 2U
-#define LONGEST_INSIST_NS (UINT64_C(2000) * 1000000U)
+/* Greetings are at last so far apart: session.h says what that costs the line. */
+#define LONGEST_INSIST_NS (UINT64_C(500) * 1000000U)
+/* Whoever was refused waits so long. */
+#define REFUSED_NS (UINT64_C(2000) * 1000000U)
 /* An agent takes a greeting that comes sooner after the one before for a late copy, and does not begin anew. */
 #define APART_NS (UINT64_C(600) * 1000000U)
 /* Whoever is kept alive waits so long for the answer about an entity. */
@@ -96,7 +99,8 @@ static void hear(struct rclrt_session * session, uint64_t now)
 }
 
 /* CREATE_CLIENT again and again until it is answered. Each copy makes the agent forget its streams,
- * also the one that it gets last: so the answers to all copies are waited for, a while. */
+ * also the one that it gets last: so the answers to all copies are waited for. They come no farther apart than
+ * the copies were sent: when none has come for longer, those that lack were sent while no agent was there. */
 static bool greet(struct rclrt_session * session, uint64_t now)
 {
   if (!session->line_open && now >= session->next_ns && !open_line(session)) {
@@ -130,7 +134,7 @@ static void give_up(struct rclrt_session * session, enum rclrt_ret ret, uint64_t
 {
   begin_greeting(session);
   session->failure = (uint8_t)ret;
-  session->next_ns = time_after(now, LONGEST_INSIST_NS);
+  session->next_ns = time_after(now, REFUSED_NS);
 }
 
 /* One entity after the other. True: there was progress. */
@@ -229,6 +233,7 @@ bool session_on_connection(struct rclrt_session * session, const struct rclrt_su
   if (sub->id == RCLRT_STATUS_AGENT) {
     if (session->state == RCLRT_SESSION_GREETING && sub->of.result.status == RCLRT_STATUS_OK) {
       session->greeted++;
+      session->next_ns = time_after(session_now(session), APART_NS);
     } else if (session->state == RCLRT_SESSION_GREETING) {
       give_up(session, RCLRT_ERR_AGENT, session_now(session));
     } else if (session->state != RCLRT_SESSION_OFF && !is_fresh(session)) {

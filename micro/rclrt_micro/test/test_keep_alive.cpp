@@ -106,6 +106,32 @@ TEST_F(KeepAlive, an_agent_that_is_silent_is_lost_and_greeted_when_it_is_back)
   EXPECT_TRUE(comes_back(4));
 }
 
+TEST_F(KeepAlive, an_agent_that_comes_back_has_all_entities_soon_and_greetings_do_not_fill_the_line)
+{
+  for (const bool hears_greetings : {false, true}) {
+    ASSERT_NO_FATAL_FAILURE(start());
+    for (const uint64_t away_ms : {13'000U, 17'100U, 21'300U, 40'450U}) {
+      (hears_greetings ? system->to_client : system->to_agent).faults.loss = 1;
+      system->spin_for(away_ms - 1000);
+      const auto sent = static_cast<std::ptrdiff_t>(system->sent_by_client.size());
+      system->spin_for(1000);
+      size_t bytes = 0;
+      for (auto i = system->sent_by_client.begin() + sent; i != system->sent_by_client.end(); ++i) {
+        EXPECT_EQ(i->at(4), RCLRT_CREATE_CLIENT);
+        bytes += Deframer::frame(RCLRT_FRAMING_SERIAL, *i, 0).size();
+      }
+      EXPECT_LE(system->sent_by_client.size() - static_cast<size_t>(sent), 3U);
+      EXPECT_LE(bytes, 3U * 31U) << "as session.h says";
+      EXPECT_FALSE(system->session.connected);
+      system->to_client.faults.loss = system->to_agent.faults.loss = 0;
+      system->agent.restart();
+      system->spin_for(1200);
+      EXPECT_TRUE(system->session.connected) << away_ms;
+      EXPECT_TRUE(comes_back(static_cast<uint32_t>(away_ms)));
+    }
+  }
+}
+
 TEST_F(KeepAlive, a_late_copy_of_the_greeting_is_noticed_by_its_answer)
 {
   ASSERT_NO_FATAL_FAILURE(start());

@@ -119,6 +119,7 @@ void Teller::Watch::run()
     }
     if (platform.now() >= next_look_at_stalls) {
       next_look_at_stalls = platform.now() + Stalls::kPeriod;
+      engine_.engine().keep_cpus();
       for (const rclrt_core::Finding & finding : stalls.look(engine_.engine().waiting())) {
         engine_.report(finding);
         teller_.tell(finding);

@@ -211,6 +211,55 @@ TEST_F(TellerTest, says_the_rest_when_the_spin_ends)
   EXPECT_EQ(lines().size(), 100U);
 }
 
+// sched_setaffinity() from outside does to a thread what a CPU does that goes offline and comes back.
+TEST_F(TellerTest, says_that_a_thread_has_lost_its_cpus_and_gives_them_back)
+{
+  const rclrt_core::CpuSet all = platform_.usable_cpu_set();
+  if (all.cpus().size() < 2) {
+    GTEST_SKIP() << "one CPU";
+  }
+  std::atomic<rclrt_core::ThreadId> thread{0};
+  std::shared_ptr<rclrt_core::Group> group;
+  std::shared_ptr<rclrt_core::Callback> callback;
+  ASSERT_TRUE(engine_->add_group({}, "", &group).ok());
+  rclrt_core::CallbackOptions options;
+  options.name = "/a/timer";
+  options.attributes.cpu_affinity = rclrt_core::CpuSet({all.cpus().back()});
+  options.run = [&](const rclrt_core::Job &) {
+    thread = platform_.current_thread();
+    return true;
+  };
+  const rclrt_core::CpuSet wanted = options.attributes.cpu_affinity;
+  rclrt_core::TimerOptions timer;
+  timer.period = 1ms;
+  ASSERT_TRUE(engine_->add_timer(options, timer, group, &callback).ok());
+  const auto has = [&](const rclrt_core::CpuSet & cpus) {
+    rclrt_core::Attributes in_force;
+    EXPECT_EQ(platform_.read_back(thread, &in_force), 0);
+    return in_force.cpu_affinity == cpus;
+  };
+  std::thread spinner([this] { EXPECT_TRUE(engine_->engine().spin().ok()); });
+  {
+    const Teller::Watch watch(teller_, *engine_, {});
+    while (thread == 0) {
+      std::this_thread::sleep_for(1ms);
+    }
+    rclrt_core::Attributes other;
+    other.cpu_affinity = all;
+    EXPECT_EQ(platform_.apply(thread, other), 0);
+    for (int i = 0; i < 20000 && !has(wanted); ++i) {
+      std::this_thread::sleep_for(1ms);
+    }
+    EXPECT_TRUE(has(wanted));
+  }
+  engine_->engine().stop();
+  spinner.join();
+  const auto told = lines();
+  EXPECT_THAT(
+    told, testing::Contains(
+            HasSubstr("allowed on CPUs " + all.to_string() + " and not on " + wanted.to_string())));
+}
+
 TEST_F(TellerTest, without_a_thread_says_what_is_new_when_it_is_asked)
 {
   engine_->report({"a", "happened", 0, ""});

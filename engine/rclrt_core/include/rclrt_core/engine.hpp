@@ -287,6 +287,9 @@ public:
   std::vector<Finding> findings() const;
   /// Threads of the engine that exist now. Two system calls a thread.
   std::vector<ThreadReport> threads() const;
+  /// Threads that have not the CPUs any more that were granted to them get these again, if that is possible, and are a
+  /// finding. To be called now and then: only what is so twice counts. Not real-time safe.
+  void keep_cpus();
   /// Callbacks that wait at this moment, in no particular order. One lock for each callback.
   std::vector<WaitingReport> waiting() const;
   /// Hand out the records made since the last call, oldest first within a thread.

@@ -99,7 +99,9 @@ struct rclrt_session
   uint64_t answer_timeout_ns; /* how long a request waits; 1 s. And how long for room to ask */
   /* After so long without anything from the agent it is asked whether it is there. If it is not, or
    * does not know us, the session is lost; it is then connected again without further calls,
-   * whenever rclrt_session_handle() is called: executors do. 0: none of this, you call
+   * whenever rclrt_session_handle() is called: executors do. An agent that is away is greeted, and a line that
+   * does not open is tried, after 0, 200 and 600 ms and every 500 ms from then on: at most 3 frames in a second,
+   * each of 31 bytes on a serial line. When it is back, its entities are created within 1.2 s. 0: none of this, you call
    * rclrt_session_keep_alive(). rclrt_system_start_serial() and the like set 1 s. */
   uint64_t keep_alive_ns;
   uint8_t lost_by;         /* enum rclrt_session_loss, at RCLRT_SESSION_LOST */
