@@ -9,17 +9,20 @@ if(RCLRT_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
-# rclrt_add_gtest(<name> SOURCES <file>... [LIBRARIES <library>...] [TIMEOUT <s>] [PARALLEL])
+# Two tiers. A PARALLEL test is of the first: `./rclrt test` runs it, on any machine, beside others. Every other test,
+# and every one with MACHINE, is of the second, which has the label `machine` and needs `./rclrt test --machine`: it
+# needs the processors, real-time scheduling, the middleware, a virtual machine, an emulator, a compiler for another
+# processor or a browser. `rclrt_tests` is the target of what the first tier runs.
+
+# rclrt_add_gtest(<name> SOURCES <file>... [LIBRARIES <library>...] [TIMEOUT <s>] [PARALLEL] [MACHINE])
 # One program, which ctest runs as one entry `<package>.<name>` in one process: to start a process for each
 # TEST would take most of the time, to load and to start the middleware above all.
 # Tests may include the package's private headers of src/.
-# PARALLEL: may run beside another such test, because it needs neither the processors nor the middleware
-# nor real-time scheduling for itself.
 function(rclrt_add_gtest name)
   if(NOT RCLRT_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "PARALLEL" "TIMEOUT" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PARALLEL;MACHINE" "TIMEOUT" "SOURCES;LIBRARIES")
   _rclrt_reject_unparsed(rclrt_add_gtest)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
@@ -28,22 +31,22 @@ function(rclrt_add_gtest name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  _rclrt_test_properties()
+  _rclrt_test_properties(${name})
   add_test(NAME ${PROJECT_NAME}.${name} COMMAND ${name})
   set_tests_properties(${PROJECT_NAME}.${name} PROPERTIES ${properties})
 endfunction()
 
-# rclrt_add_pytest(<name> <path> [TIMEOUT <s>] [PARALLEL] [MESSAGES <package>...]
+# rclrt_add_pytest(<name> <path> [TIMEOUT <s>] [PARALLEL] [MACHINE] [MESSAGES <package>...] [NEEDS <target>...]
 #                  [IGNORE <path>...] [ENVIRONMENT <name=value>...])
 # Runs pytest on a file or folder, without the paths to ignore, with the Python of the ROS 2 in use, so that
 # rclpy is there. The test finds the programs of this build under $RCLRT_BUILD_DIR, the tree under
 # $RCLRT_SOURCE_DIR, what the programs are sanitized with (or nothing) in $RCLRT_SANITIZE, and can import the
-# messages of our own packages named by MESSAGES. Its /dev/shm is its own (tools/own_world.py).
+# messages of our own packages named by MESSAGES. NEEDS: the programs that it starts, if it is of the first tier. Its /dev/shm is its own (tools/own_world.py).
 function(rclrt_add_pytest name path)
   if(NOT RCLRT_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 2 arg "PARALLEL" "TIMEOUT" "MESSAGES;IGNORE;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "PARALLEL;MACHINE" "TIMEOUT" "MESSAGES;NEEDS;IGNORE;ENVIRONMENT")
   _rclrt_reject_unparsed(rclrt_add_pytest)
   rclrt_find_python()
   set(python_path "${RCLRT_ROOT}/prove/rclrt_analysis/src" "${RCLRT_ROOT}/tools")
@@ -65,10 +68,11 @@ function(rclrt_add_pytest name path)
     COMMAND "${Python3_EXECUTABLE}" -m pytest -q -rs -p no:cacheprovider -p own_world
       "${CMAKE_CURRENT_SOURCE_DIR}/${path}" ${arg_IGNORE}
     WORKING_DIRECTORY "${RCLRT_ROOT}")
-  _rclrt_test_properties()
+  _rclrt_test_properties(${arg_NEEDS})
   set_tests_properties(${PROJECT_NAME}.${name} PROPERTIES ${properties} ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
 
+# _rclrt_test_properties(<target that the test needs>...): sets `properties`.
 macro(_rclrt_test_properties)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
@@ -77,6 +81,11 @@ macro(_rclrt_test_properties)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")  # Instrumented code is slower.
   endif()
   set(properties TIMEOUT ${arg_TIMEOUT})
+  if(arg_PARALLEL AND NOT arg_MACHINE)
+    set_property(GLOBAL APPEND PROPERTY rclrt_tests ${ARGN})
+  else()
+    list(APPEND properties LABELS machine)
+  endif()
   if(arg_PARALLEL)
   elseif(RCLRT_SANITIZE STREQUAL "")
     list(APPEND properties RUN_SERIAL TRUE)

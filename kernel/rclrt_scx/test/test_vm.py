@@ -40,12 +40,18 @@ MACHINES = {
     "rt-2": ("vmlinuz-rt-amd64", 2, "common"),
     "older-2": ("vmlinuz-older", 2, "common"),
 }
+FEW = float(os.environ.get("RCLRT_EFFORT", "1")) <= 1
+"""One kernel only, and not all that can be booted; RCLRT_EFFORT=2 boots all."""
+if FEW:
+    MACHINES = {name: MACHINES[name] for name in ("cloud-1", "cloud-2")}
 if os.environ.get("RCLRT_SCX_KERNEL"):  # One that somebody has built.
     MACHINES["given-2"] = (os.environ["RCLRT_SCX_KERNEL"], 2, "common order deaf hotplug timed")
 TWO_CACHES = "cloud-4"
 """Its CPUs share two last-level caches, those of all others one."""
 # By series; a short run on each. The README says what happens on them.
 SERIES = {name: (f"vmlinuz-{name}", 2, "brief") for name in ("6.18", "6.19", "7.0", "7.1", "7.2")}
+if FEW:
+    SERIES = {}
 if os.environ.get("RCLRT_SCX_TRACED"):  # On all kernels, with two CPUs or more; else on one.
     for _all in (MACHINES, SERIES):
         for _name, (_image, _cpus, _parts) in _all.items():

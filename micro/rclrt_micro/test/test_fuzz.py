@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1]
-RUNS = 20_000
+RUNS = int(8_000 * float(os.environ.get("RCLRT_EFFORT", "1")))
 TARGETS = {
     "frame": "corpus_line",
     "line": "corpus_line",

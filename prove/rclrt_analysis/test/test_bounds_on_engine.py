@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine on real threads of SCHED_FIFO keeps the bounds of the same graph.
 
-RCLRT_SOUNDNESS=20 runs twenty times as many graphs.
+RCLRT_EFFORT=20 runs twenty times as many graphs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rclrt_analysis.bounds import inherited
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, System
 
-EFFORT = float(os.environ.get("RCLRT_SOUNDNESS", "1"))
+EFFORT = float(os.environ.get("RCLRT_EFFORT", "1"))
 GRAPHS = 6
 ENOUGH = 50
 """Jobs; with fewer that nothing disturbed the machine is too busy to say anything."""

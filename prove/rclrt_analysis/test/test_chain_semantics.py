@@ -16,8 +16,8 @@ from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, 
 from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, chain_times, simulate
 from tick_by_tick import Ticks
 
-EFFORT = float(os.environ.get("RCLRT_SOUNDNESS", "1"))
-SYSTEMS = int(3_000 * EFFORT)
+EFFORT = float(os.environ.get("RCLRT_EFFORT", "1"))
+SYSTEMS = int(1_000 * EFFORT)
 MS = 1_000_000
 
 
