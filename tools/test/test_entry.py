@@ -417,7 +417,7 @@ OTHERS = "clang-18 libclang-rt-18-dev clang-17 libclang-rt-17-dev"
 def test_of_alternatives_the_first_that_the_distribution_has_is_installed(
     tree: Tree, unknown: str, installed: str
 ) -> None:
-    result = tree.run("test", MISSING=f"{OLD} {NEW} {OTHERS}", UNKNOWN=unknown)
+    result = tree.run("build", MISSING=f"{OLD} {NEW} {OTHERS}", UNKNOWN=unknown)
     assert result.returncode == 0, result.stderr
     assert tree.calls("apt-get") == [
         "apt-get update",
@@ -435,7 +435,7 @@ def test_of_alternatives_the_first_that_the_distribution_has_is_installed(
     ids=["a later one whole", "half of one"],
 )
 def test_an_installed_alternative_will_do(tree: Tree, missing: str, installed: list[str]) -> None:
-    result = tree.run("test", MISSING=missing)
+    result = tree.run("build", MISSING=missing)
     assert result.returncode == 0, result.stderr
     command = "apt-get install -y --no-install-recommends "
     assert tree.calls("apt-get")[1:] == [command + name for name in installed]
@@ -469,6 +469,14 @@ def test_the_regular_expressions_reach_ctest_and_its_status_comes_back(tree: Tre
     assert tree.calls("ctest")[0].endswith("-R so.* -E b")
     assert "-DRCLRT_SANITIZE=address" in tree.calls("cmake")[0]
     assert "build-address" in tree.calls("ctest")[0]
+
+
+def test_the_first_tier_builds_and_runs_nothing_of_the_second(tree: Tree) -> None:
+    assert tree.run("test").returncode == 0
+    assert tree.calls("ctest")[0].endswith("-LE ^machine$")
+    assert tree.calls("ninja")[0].endswith("rclrt_tests")
+    assert tree.run("test", "--machine").returncode == 0
+    assert "machine$" not in tree.calls("ctest")[-1]
 
 
 def test_the_reason_of_a_skip_is_printed_and_the_summary_last(tree: Tree) -> None:
