@@ -161,11 +161,11 @@ def test_the_container_is_built_from_packages_that_are_here() -> None:
     assert "cd /rclrt " in run  # colcon looks below
     match = re.search(r"--packages-up-to (\w+)", run)
     assert match is not None
-    root = PACKAGE.parent
-    here = {path.parent.name for path in root.glob("*/package.xml")}
+    root = PACKAGE.parents[1]
+    here = {path.parent.name: path for path in root.glob("*/rclrt_*/package.xml")}
     wanted, missing = [match[1]], set()
     while wanted:
-        text = (root / wanted.pop() / "package.xml").read_text(encoding="utf-8")
+        text = here[wanted.pop()].read_text(encoding="utf-8")
         for name in re.findall(r"<depend>(rclrt_\w+)</depend>", text):
             if name in here:
                 wanted.append(name)

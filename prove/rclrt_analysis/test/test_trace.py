@@ -50,7 +50,7 @@ def test_the_same_seed_gives_the_same_run_in_every_process() -> None:
         environment = {
             **os.environ,
             "PYTHONHASHSEED": hashes,
-            "PYTHONPATH": f"{ROOT / 'rclrt_analysis' / 'src'}:{folder}",
+            "PYTHONPATH": f"{ROOT / 'prove/rclrt_analysis/src'}:{folder}",
         }
         done = subprocess.run(
             [sys.executable, "-c", ALL_JOBS],
