@@ -71,12 +71,6 @@ def test_first_node_without_the_permission_says_what_is_refused_and_what_helps()
     assert len(told) == len({line.partition("[rclrt]")[2] for line in told}), "each once"
 
 
-def test_the_readme_shows_the_first_node_as_it_is() -> None:
-    program = (SOURCE / "try/rclrt_examples" / "01_first_node" / "main.cpp").read_text()
-    main = program[program.index("int main(") :]
-    assert main in (SOURCE / "README.md").read_text()
-
-
 def test_virtual_time_prints_what_its_readme_says() -> None:
     program = BUILD / "rclrt_examples" / "virtual_time"
     done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=30)
