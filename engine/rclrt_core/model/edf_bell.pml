@@ -1,7 +1,7 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * How processes agree on whose threads run (src/edf/fifo_bands.cpp, Impl::settle, and
+ * How processes agree on whose threads run (src/platform/linux/fifo_bands.cpp, Impl::settle, and
  * src/platform/linux/edf_neighbours.cpp), in every interleaving. Each process has one thread with a job,
  * or without, and an attendant. There is one CPU: in the end the earliest job of all has it.
  *

@@ -1,9 +1,9 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * How a notifier hands work to a sleeping worker (src/crew.cpp: take_from_sleep, wake_too, lie_down, wake_up,
- * Wakes::wake_all; src/dispatch.cpp: released, taken; src/worker.cpp: sleep, gives_way; src/life.cpp: retire;
- * src/spin.cpp: stop), checked in every interleaving.
+ * How a notifier hands work to a sleeping worker (in src/threads, crew.cpp: take_from_sleep, wake_too, lie_down,
+ * wake_up, Wakes::wake_all; dispatch.cpp: released, taken; worker.cpp: sleep, gives_way; life.cpp: retire;
+ * spin.cpp: stop), checked in every interleaving.
  *
  * Promises:
  * - no wake-up is lost: when nothing moves any more, no job waits; after stop every worker ends;

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "engine_impl.hpp"
-#include "platform/linux/forks.hpp"
-#include "publication.hpp"
+#include "messages/publication.hpp"
+#include "platform/forks.hpp"
 
 namespace rclrt_core
 {

@@ -44,15 +44,15 @@
 #include <utility>
 #include <vector>
 
-#include "beat.hpp"
-#include "budgets.hpp"
-#include "crew.hpp"
-#include "dispatch.hpp"
-#include "held.hpp"
-#include "life.hpp"
+#include "budgets/budgets.hpp"
+#include "order/ready.hpp"
 #include "rclrt_core/engine.hpp"
-#include "ready.hpp"
-#include "timer_queue.hpp"
+#include "threads/beat.hpp"
+#include "threads/crew.hpp"
+#include "threads/dispatch.hpp"
+#include "threads/life.hpp"
+#include "timers/held.hpp"
+#include "timers/timer_queue.hpp"
 
 namespace rclrt_core
 {

@@ -3,7 +3,7 @@
 
 // Jobs that are counted, not stored: many at once are as many one by one.
 
-#include "../src/backlog.hpp"
+#include "../src/order/backlog.hpp"
 
 #include <gtest/gtest.h>
 

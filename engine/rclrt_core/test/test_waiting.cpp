@@ -7,7 +7,7 @@
 #include <atomic>
 #include <random>
 
-#include "../src/arrivals.hpp"
+#include "../src/threads/arrivals.hpp"
 #include "engine_on_sim.hpp"
 #include "rclrt_core/linux_platform.hpp"
 

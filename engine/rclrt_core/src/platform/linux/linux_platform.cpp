@@ -20,7 +20,7 @@
 #include <system_error>
 #include <thread>
 
-#include "platform/linux/forks.hpp"
+#include "platform/forks.hpp"
 #include "platform/linux/sched_attr.hpp"
 #include "rclrt_core/cpu_watch.hpp"
 

@@ -40,7 +40,7 @@
 #include "platform/linux/own_directory.hpp"
 #include "rclrt_core/trace_memory.hpp"
 #include "rclrt_trace/record.h"
-#include "trace_header.hpp"
+#include "trace/trace_header.hpp"
 
 namespace rclrt_core
 {

@@ -28,7 +28,7 @@
 #include <functional>
 #include <memory>
 
-#include "dispatch.hpp"
+#include "threads/dispatch.hpp"
 
 namespace rclrt_core
 {

@@ -14,7 +14,7 @@
 #include <boost/intrusive/set.hpp>
 #include <cstdint>
 
-#include "ready.hpp"
+#include "order/ready.hpp"
 
 namespace rclrt_core
 {

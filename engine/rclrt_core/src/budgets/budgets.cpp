@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "budgets.hpp"
+#include "budgets/budgets.hpp"
 
 #include <algorithm>
 #include <utility>

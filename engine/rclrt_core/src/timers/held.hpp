@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "ready.hpp"
+#include "order/ready.hpp"
 
 namespace rclrt_core
 {

@@ -22,7 +22,7 @@
 #include <memory>
 #include <vector>
 
-#include "crew.hpp"
+#include "threads/crew.hpp"
 
 namespace rclrt_core
 {

@@ -9,8 +9,8 @@
 #include <mutex>
 
 #include "edf/edf_table.hpp"
+#include "platform/forks.hpp"
 #include "platform/linux/edf_neighbours.hpp"
-#include "platform/linux/forks.hpp"
 
 namespace rclrt_core
 {

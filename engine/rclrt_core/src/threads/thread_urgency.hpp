@@ -21,7 +21,7 @@
 #include <atomic>
 #include <memory>
 
-#include "demand.hpp"
+#include "order/demand.hpp"
 #include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/platform.hpp"
 

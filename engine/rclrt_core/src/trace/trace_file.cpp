@@ -7,7 +7,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "trace_header.hpp"
+#include "trace/trace_header.hpp"
 
 namespace rclrt_core
 {

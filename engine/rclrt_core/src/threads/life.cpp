@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "life.hpp"
+#include "threads/life.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,10 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "ready.hpp"
+#include "order/ready.hpp"
 
-#include "crew.hpp"
-#include "record.hpp"
+#include "threads/crew.hpp"
+#include "trace/record.hpp"
 
 namespace rclrt_core
 {

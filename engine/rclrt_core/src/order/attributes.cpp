@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "urgency.hpp"
+#include "order/urgency.hpp"
 
 namespace rclrt_core
 {

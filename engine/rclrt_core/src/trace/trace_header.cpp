@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "trace_header.hpp"
+#include "trace/trace_header.hpp"
 
 #include <time.h>
 #include <unistd.h>

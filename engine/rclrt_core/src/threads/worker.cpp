@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine_impl.hpp"
-#include "record.hpp"
+#include "trace/record.hpp"
 
 namespace rclrt_core
 {

@@ -23,8 +23,8 @@
 #include <memory>
 #include <vector>
 
-#include "crew.hpp"
 #include "rclrt_core/platform.hpp"
+#include "threads/crew.hpp"
 
 namespace rclrt_core
 {

@@ -5,7 +5,7 @@
 #ifndef PUBLICATION_HPP_
 #define PUBLICATION_HPP_
 
-#include "crew.hpp"
+#include "threads/crew.hpp"
 
 namespace rclrt_core
 {

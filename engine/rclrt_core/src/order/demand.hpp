@@ -18,10 +18,10 @@
 #include <memory>
 #include <vector>
 
+#include "order/urgency.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/time.hpp"
 #include "rclrt_trace/record.h"
-#include "urgency.hpp"
 
 namespace rclrt_core
 {

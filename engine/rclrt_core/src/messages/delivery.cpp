@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "engine_impl.hpp"
-#include "publication.hpp"
+#include "messages/publication.hpp"
 
 namespace rclrt_core
 {

@@ -1,11 +1,11 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "publication.hpp"
+#include "messages/publication.hpp"
 
 #include <utility>
 
-#include "platform/linux/forks.hpp"
+#include "platform/forks.hpp"
 #include "rclrt_core/engine.hpp"
 
 namespace rclrt_core

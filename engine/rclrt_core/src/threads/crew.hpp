@@ -23,11 +23,11 @@
 #include <mutex>
 #include <string>
 
-#include "arrivals.hpp"
+#include "order/ready.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/trace_ring.hpp"
-#include "ready.hpp"
-#include "thread_urgency.hpp"
+#include "threads/arrivals.hpp"
+#include "threads/thread_urgency.hpp"
 
 namespace rclrt_core
 {

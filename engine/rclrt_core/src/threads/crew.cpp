@@ -1,12 +1,12 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "crew.hpp"
+#include "threads/crew.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "publication.hpp"
+#include "messages/publication.hpp"
 
 namespace rclrt_core
 {

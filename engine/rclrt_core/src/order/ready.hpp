@@ -27,8 +27,8 @@
 #include <string>
 #include <utility>
 
-#include "backlog.hpp"
-#include "demand.hpp"
+#include "order/backlog.hpp"
+#include "order/demand.hpp"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/group.hpp"
 #include "rclrt_core/policy.hpp"

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "timer_queue.hpp"
+#include "timers/timer_queue.hpp"
 
 #include <utility>
 
