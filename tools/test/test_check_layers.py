@@ -35,6 +35,9 @@ def manifest(*dependencies: str) -> str:
         ("rclrt_core/src/a.cpp", "#include <rcl/rcl.h>\n", "rclrt_core must not see rcl"),
         ("rclrt_core/src/a.cpp", "#include <yaml-cpp/yaml.h>\n", "must not see yaml-cpp"),
         ("rclrt_core/src/a.cpp", "\n#  include <sched.h>\n", "a.cpp:2: sched.h belongs in"),
+        ("rclrt_core/src/a.cpp", '#include "platform/linux/b.hpp"\n', "is one platform's"),
+        ("rclrt_core/src/edf/a.cpp", '#include "../platform/sim/b.hpp"\n', "is one platform's"),
+        ("rclrt_core/src/a.cpp", "#include <rclrt_core/sim_platform.hpp>\n", "is one platform's"),
         ("rclrt_core/include/a.hpp", '#include "rclrt_rcl/node.hpp"\n', "must not see rclrt_rcl"),
         ("rclrt_core/src/a.cpp", "#include <gtest/gtest.h>\n", "must not see gtest"),
         ("rclrt_trace/include/a.h", "#include <boost/any.hpp>\n", "must not see boost"),
@@ -79,7 +82,15 @@ def test_what_a_layer_may_see_passes(tmp_path: Path) -> None:
         '#include "rclrt_core/job.hpp"\n#include "rclrt_trace/record.h"\n'
         "#include <boost/intrusive/set.hpp>\n",
     )
-    write(tmp_path, "rclrt_core/src/platform/linux/c.cpp", "#include <sched.h>\n")
+    write(
+        tmp_path,
+        "rclrt_core/src/platform/linux/c.cpp",
+        '#include <sched.h>\n#include "rclrt_core/linux_platform.hpp"\n'
+        '#include "platform/linux/d.hpp"\n#include "platform/e.hpp"\n',
+    )
+    write(tmp_path, "rclrt_core/src/platform/linux/d.hpp", "")
+    write(tmp_path, "rclrt_core/src/platform/e.hpp", "")
+    write(tmp_path, "rclrt_core/src/f.cpp", '#include "platform/e.hpp"\n')
     write(
         tmp_path,
         "rclrt_core/test/d.cpp",

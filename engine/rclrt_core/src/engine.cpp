@@ -57,7 +57,7 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   if (options.trace_memory) {
     options.trace_memory->describe(trace_source());
   }
-  linux_platform::count_forks();  // the first call may block: not in a publication
+  count_forks();  // the first call may block: not in a publication
 }
 
 Engine::Impl::~Impl()

@@ -3,26 +3,26 @@
 
 /// The engine: locks, asks the parts, unlocks, applies what they decided, wakes.
 ///
-///   ready.hpp           what is ready and what is next
-///   crew.hpp            threads: who sleeps, who is coming, whom to wake
-///   dispatch.hpp        who may run next, and on which thread
-///   thread_urgency.hpp  what a thread has in force
-///   life.hpp            who spins, stops, waits and joins
-///   timer_queue.hpp     what is due
-///   budgets.hpp         CPU time that callbacks may use
+///   order/ready.hpp             what is ready and what is next
+///   threads/crew.hpp            threads: who sleeps, who is coming, whom to wake
+///   threads/dispatch.hpp        who may run next, and on which thread
+///   threads/thread_urgency.hpp  what a thread has in force
+///   threads/life.hpp            who spins, stops, waits and joins
+///   timers/timer_queue.hpp      what is due
+///   budgets/budgets.hpp         CPU time that callbacks may use
 ///
 /// and this class, by file:
-///   engine.cpp               releases, and the jobs' deadlines
-///   message_stamp.cpp        deadlines from stamps of messages
-///   worker.cpp               what a thread does
-///   delivery.cpp             jobs on the thread that brings their work
-///   timers.cpp               clocks and timers
-///   membership.cpp           groups and callbacks come and go
-///   prepare.cpp              what will be refused is known before anything runs
-///   spin.cpp                 threads start and end
-///   budget_watch.cpp         the thread that watches budgets
-///   admission.cpp            which budgets fit
-///   report.cpp               findings, statistics, trace
+///   engine.cpp                  releases, and the jobs' deadlines
+///   membership.cpp              groups and callbacks come and go
+///   messages/message_stamp.cpp  deadlines from stamps of messages
+///   messages/delivery.cpp       jobs on the thread that brings their work
+///   timers/timers.cpp           clocks and timers
+///   threads/prepare.cpp         what will be refused is known before anything runs
+///   threads/spin.cpp            threads start and end
+///   threads/worker.cpp          what a thread does
+///   budgets/budget_watch.cpp    the thread that watches budgets
+///   budgets/admission.cpp       which budgets fit
+///   trace/report.cpp            findings, statistics, trace
 ///
 /// Two locks, both with priority inheritance, taken in this order:
 /// - `configuration`: what exists (names, groups, threads, attributes). Held by calls that add, remove or change

@@ -93,7 +93,7 @@ void wake_after_publication(Wakes & wakes) noexcept { here.wakes.take_over(wakes
 Publication::Publication() noexcept
 {
   if (here.depth++ == 0) {
-    here.forks = linux_platform::count_forks();
+    here.forks = count_forks();
   }
 }
 
@@ -102,7 +102,7 @@ Publication::~Publication()
   if (--here.depth > 0) {
     return;
   }
-  if (here.forks != linux_platform::count_forks()) {  // in a child: these threads are its parent's
+  if (here.forks != count_forks()) {  // in a child: these threads are its parent's
     here.wakes = Wakes();
     here.publisher = nullptr;
   }

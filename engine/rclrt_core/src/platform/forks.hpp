@@ -2,18 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How a process notices that it is a copy of another: the threads that it knows of are that one's.
-#ifndef RCLRT_CORE__PLATFORM__LINUX__FORKS_HPP_
-#define RCLRT_CORE__PLATFORM__LINUX__FORKS_HPP_
+#ifndef PLATFORM__FORKS_HPP_
+#define PLATFORM__FORKS_HPP_
 
 #include <cstdint>
 
-namespace rclrt_core::linux_platform
+namespace rclrt_core
 {
 
 /// Differs in a child from what it was in its parent. The first call, which may block, must come before the fork;
 /// later ones cost one load.
 uint32_t count_forks() noexcept;
 
-}  // namespace rclrt_core::linux_platform
+}  // namespace rclrt_core
 
-#endif  // RCLRT_CORE__PLATFORM__LINUX__FORKS_HPP_
+#endif  // PLATFORM__FORKS_HPP_

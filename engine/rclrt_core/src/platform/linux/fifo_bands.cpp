@@ -86,14 +86,14 @@ public:
     settle(0, &none);
   }
 
-  bool is_forked() const noexcept { return linux_platform::count_forks() != forks_; }
+  bool is_forked() const noexcept { return count_forks() != forks_; }
 
 private:
   static_assert(EdfNeighbours::kMaxNeighbours <= 64, "one bit each");
 
   Platform & platform_;
   const int run_priority_;
-  const uint32_t forks_ = linux_platform::count_forks();
+  const uint32_t forks_ = count_forks();
 
 public:
   struct Seat

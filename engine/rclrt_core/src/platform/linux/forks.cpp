@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-namespace rclrt_core::linux_platform
+namespace rclrt_core
 {
 namespace
 {
@@ -25,4 +25,4 @@ uint32_t count_forks() noexcept
   return forks.load(std::memory_order_relaxed);
 }
 
-}  // namespace rclrt_core::linux_platform
+}  // namespace rclrt_core

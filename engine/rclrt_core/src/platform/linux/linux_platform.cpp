@@ -172,7 +172,7 @@ ThreadId LinuxPlatform::current_thread() noexcept
 {
   static thread_local ThreadId known = 0;
   static thread_local uint32_t known_after = 0;
-  const uint32_t forks = linux_platform::count_forks();
+  const uint32_t forks = count_forks();
   if (known == 0 || known_after != forks) {
     known = static_cast<ThreadId>(syscall(SYS_gettid));
     known_after = forks;
