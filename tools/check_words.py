@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Check the words of all pages: one name a thing, as the glossary says, and no dead links.
+
+    tools/check_words.py [ROOT]
+
+The glossary's table "say | not" has the names that pages do not use; code in pages may. A link
+between pages needs its file, and its heading. Prints one line per violation; exit status 1 if any.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+GLOSSARY = "docs/glossary.md"
+FENCED = re.compile(r"^ *```.*?^ *```", re.M | re.S)
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Keep the lines, so that what follows has the same number."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def _names_not_used(glossary: str) -> Iterator[tuple[str, str]]:
+    """Yield what to say, and what not, from the table with that head."""
+    table = glossary.partition("| say | not |\n")[2].partition("\n\n")[0]
+    for say, names in re.findall(r"^\| (.+?) \| (.+?) \|$", table, re.M):
+        yield from ((say, name.strip()) for name in names.split(","))
+
+
+@cache
+def _anchors(path: Path) -> frozenset[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    found: dict[str, int] = {}
+    for heading in re.findall(r"^#+ (.+)$", FENCED.sub("", path.read_text("utf-8")), re.M):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        name = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+        number = found[name] = found.get(name, -1) + 1
+        found.setdefault(f"{name}-{number}" if number else name, 0)
+    return frozenset(found)
+
+
+def _why_dead(page: Path, target: str) -> str:
+    name, _, anchor = unquote(target).partition("#")
+    path = page.parent / name if name else page
+    if not path.exists():
+        return "no such file"
+    if anchor and path.suffix == ".md" and anchor not in _anchors(path):
+        return "no such heading"
+    return ""
+
+
+def check(root: Path, pages: list[Path]) -> Iterator[str]:
+    """Yield one line of text per thing that is wrong."""
+    glossary = root / GLOSSARY
+    names = list(_names_not_used(glossary.read_text("utf-8")))
+    if not names:
+        yield f"{GLOSSARY}: has no table 'say | not'"
+    for page in pages:
+        text = FENCED.sub(_blank, page.read_text("utf-8"))
+        prose = re.sub(r"`[^`]*`", _blank, text)
+        for match in re.finditer(r"\]\((?!\w+:)([^)\s]+)\)", prose):
+            if why := _why_dead(page, match[1]):
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"{page.relative_to(root)}:{line}: {match[1]}: {why}"
+        for say, name in names if page != glossary else ():
+            words = r"\s+".join(re.escape(word) for word in name.split())
+            for match in re.finditer(rf"(?<![\w/.-]){words}(?![\w/-])", prose, re.I):
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"{page.relative_to(root)}:{line}: say '{say}', not '{name}'"
+
+
+def main() -> int:
+    """Check all pages that git knows."""
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
+    root = root if root.is_dir() else root.parents[1]
+    listed = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run([*listed, "*.md"], capture_output=True, text=True, check=True)
+    pages = [path for name in done.stdout.splitlines() if (path := root / name).is_file()]
+    problems = list(check(root, pages))
+    print("\n".join(problems) if problems else f"words: {len(pages)} pages, none wrong")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
