@@ -3,7 +3,7 @@
 
 // What it costs to say a deadline: Slot::set_deadline() into a mapped BPF array of this kernel, as the slot
 // table is one, beside the system call that other ways need (sched_setattr(2)). Prints medians of rounds as
-// JSON, ns; try/rclrt_benchmarks/deadline_store.py judges them.
+// JSON, ns; `./rclrt bench cost` judges them.
 //
 //   rclrt_scx_deadline_store [ROUNDS]
 

@@ -9,6 +9,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from large_systems import make_system
 from models import model, shipped
 from rclrt_analysis.bounds import budget, nonpreemptive_edf
 from rclrt_analysis.bounds.analyse import analyse
@@ -18,7 +19,6 @@ from rclrt_analysis.model import ExecutorKind, System
 from rclrt_analysis.report import to_text
 from rclrt_analysis.sensitivity import sensitivity
 from rclrt_analysis.simulation import SimulationError, simulate
-from rclrt_analysis.workloads.large import make_system
 from test_system_bounds import analysed, bounds, reason, subscription, timer
 
 LAYERS = 80

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from long_trace import make_trace
 from models import SCHEMA
 from rclrt_analysis.observe import observe
 from rclrt_analysis.pages import jobs as of_page
@@ -23,7 +24,6 @@ from rclrt_analysis.views.mcap import write_mcap
 from rclrt_analysis.views.perfetto import write_perfetto
 from rclrt_analysis.views.summary import summarize
 from rclrt_analysis.views.timeline import Source, Timeline, close, open_sources
-from rclrt_analysis.workloads.long_trace import make_trace
 
 BLOCK = 1 << 9
 SHORT, LONG = 16 * BLOCK, 80 * BLOCK

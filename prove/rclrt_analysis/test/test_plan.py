@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from large_systems import make_system, to_plan
 from models import FOLDER, ROOT, SCHEMA
 from random_systems import timers_only
 from rclrt_analysis.bounds.analyse import analyse
@@ -30,7 +31,6 @@ from rclrt_analysis.plan.parameters import (
 from rclrt_analysis.plan.placement import PlacementError
 from rclrt_analysis.plan.search import Plan, check_by_simulation, make_plan
 from rclrt_analysis.plan.text import to_text
-from rclrt_analysis.workloads.large import make_system, to_plan
 
 MS = 1_000_000
 HERE = Machine(cpus=2, kernel="7.0", priority=99)

@@ -9,22 +9,21 @@ import time
 from pathlib import Path
 
 import pytest
-from models import model
-from rclrt_analysis.contract.judged import (
+from rclrt_analysis.reference.environment import may_use_realtime
+from rclrt_analysis.trace import Trace
+from rclrt_analysis.watch.feed import Job as Seen
+from rclrt_benchmarks.contract.judged import (
     Evidence,
     Judged,
     busy_times,
     judge,
     worst_of,
 )
-from rclrt_analysis.contract.judged import Ran as Job
-from rclrt_analysis.contract.machine import Stalls, calibrated
-from rclrt_analysis.contract.setting import judged
-from rclrt_analysis.contract.strangers import Strangers
-from rclrt_analysis.reference.environment import may_use_realtime
-from rclrt_analysis.trace import Trace
-from rclrt_analysis.watch.feed import Job as Seen
-from test_observe import ISOLATED, MS, jobs, timer
+from rclrt_benchmarks.contract.judged import Ran as Job
+from rclrt_benchmarks.contract.machine import Stalls, calibrated
+from rclrt_benchmarks.contract.setting import judged
+from rclrt_benchmarks.contract.strangers import Strangers
+from recorded import ISOLATED, MS, jobs, model, timer
 
 SYSTEM = """overheads: {stolen_ms: 1, window_ms: 10}
 executors: [{name: e, kind: isolated, cores: [0]}, {name: f, kind: isolated, cores: [1]}]

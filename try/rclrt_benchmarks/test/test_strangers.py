@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from rclrt_analysis.contract.strangers import Strangers, look
+from rclrt_benchmarks.contract.strangers import Strangers, look
 
 MS = 1_000_000
 

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from models import ROOT
 from rclrt_analysis.bounds import nonpreemptive_fp
 from rclrt_analysis.bounds.end_to_end import davare
 from rclrt_analysis.bounds.lost import UNBOUNDED
-from rclrt_analysis.workloads.waters import (
+from rclrt_benchmarks.workloads.waters import (
     CLASSES,
     PeriodClass,
     average_times,
     make_chains,
     make_tasks,
 )
+from recorded import ROOT
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: f"{kind.period_ms} ms")
@@ -81,14 +81,13 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_experiment_writes_a_row_per_level_and_a_histogram(tmp_path: Path) -> None:
-    rows, page = tmp_path / "rows.json", tmp_path / "page.html"
-    done = bench("waters", "--sets", "20", "--json", str(rows), "--html", str(page))
+def test_the_experiment_writes_a_row_per_level(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.json"
+    done = bench("waters", "--sets", "20", "--json", str(rows))
     assert done.returncode == 0, done.stderr
     content = json.loads(rows.read_text(encoding="utf-8"))
     assert [row["utilization_percent"] for row in content["rows"]] == [60, 80, 90]
     assert all(10 < row["reduction_mean"] < 35 for row in content["rows"])
-    assert "Reduction of end-to-end bounds" in page.read_text(encoding="utf-8")
 
 
 def test_table_i_is_reproduced_with_119_us_and_the_note_says_why_not_with_120(

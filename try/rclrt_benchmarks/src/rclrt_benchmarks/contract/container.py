@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
-from rclrt_analysis.contract.robot import WARM_UP_S
 from rclrt_analysis.reference.program import PATIENCE_S, Interrupt, ProgramError, Report
 from rclrt_analysis.trace import named_traces
+
+from rclrt_benchmarks.contract.robot import WARM_UP_S
 
 MODELS = {"isolated": "isolated", "preemptive": "preemptive", "priority_events": "events"}
 """What the container calls the executor of a plan."""

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
-from rclrt_analysis.contract.judged import Judged, Verdict, judge
-from rclrt_analysis.contract.machine import Stalls
-from rclrt_analysis.contract.robot import WARM_UP_S, Robot, schema
-from rclrt_analysis.contract.setting import Setting
-from rclrt_analysis.contract.strangers import Strangers
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
 from rclrt_analysis.observe import observe, to_yaml
 from rclrt_analysis.trace import named_traces
 from rclrt_analysis.watch.sources import watch_files
+
+from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
+from rclrt_benchmarks.contract.machine import Stalls
+from rclrt_benchmarks.contract.robot import WARM_UP_S, Robot, schema
+from rclrt_benchmarks.contract.setting import Setting
+from rclrt_benchmarks.contract.strangers import Strangers
 
 PERIODS_MS = (20, 25, 40, 50, 80, 100, 160, 200)
 MOST_LOAD = 0.5

@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from rclrt_analysis.contract.machine import Stalls
-from rclrt_analysis.contract.strangers import Strangers
 from rclrt_analysis.model import System
 from rclrt_analysis.watch.assumptions import Assumptions
 from rclrt_analysis.watch.chains import Seen
 from rclrt_analysis.watch.feed import Job, JobKey
 from rclrt_analysis.watch.watch import Watch
+
+from rclrt_benchmarks.contract.machine import Stalls
+from rclrt_benchmarks.contract.strangers import Strangers
 
 Cores = tuple[int, ...]
 

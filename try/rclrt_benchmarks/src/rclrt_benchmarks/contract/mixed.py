@@ -7,12 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rclrt_analysis.contract import container
-from rclrt_analysis.contract.models import Chain, model_of
-from rclrt_analysis.contract.robot import Robot, enforced, plan, source
-from rclrt_analysis.contract.setting import Setting
-from rclrt_analysis.contract.strangers import Strangers
 from rclrt_analysis.reference.program import Report
+
+from rclrt_benchmarks.contract import container
+from rclrt_benchmarks.contract.models import Chain, model_of
+from rclrt_benchmarks.contract.robot import Robot, enforced, plan
+from rclrt_benchmarks.contract.setting import Setting
+from rclrt_benchmarks.contract.strangers import Strangers
+from rclrt_benchmarks.harness.frame import source
 
 SCENARIO = Path("try/rclrt_scenarios") / "mixed_criticality.yaml"
 CPU = 0

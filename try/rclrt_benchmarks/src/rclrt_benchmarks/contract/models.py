@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from rclrt_analysis.observe.advice import opened
 from rclrt_analysis.observe.joins import keep, merge
 from rclrt_analysis.observe.observed import Observed

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import yaml
-
-from rclrt_analysis.contract.judged import Judged
-from rclrt_analysis.contract.models import MARGIN_NS, traces_of
-from rclrt_analysis.contract.robot import Robot, schema, source
-from rclrt_analysis.contract.setting import Outcome, Setting, beside_load, judged
-from rclrt_analysis.contract.system import SCENARIO
 from rclrt_analysis.observe.advice import advise, parameters
 from rclrt_analysis.reference.load import BackgroundLoad
+
+from rclrt_benchmarks.contract.judged import Judged
+from rclrt_benchmarks.contract.models import MARGIN_NS, traces_of
+from rclrt_benchmarks.contract.robot import Robot, schema
+from rclrt_benchmarks.contract.setting import Outcome, Setting, beside_load, judged
+from rclrt_benchmarks.contract.system import SCENARIO
+from rclrt_benchmarks.harness.frame import source
 
 KIND = "preemptive"
 FACTOR = 1.2

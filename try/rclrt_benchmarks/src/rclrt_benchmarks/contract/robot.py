@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import tempfile
@@ -31,16 +30,9 @@ from rclrt_analysis.trace import TraceError, read_trace
 from rclrt_analysis.watch.sources import PAUSE_S, Live
 from rclrt_analysis.watch.watch import Watch
 
+from rclrt_benchmarks.harness.frame import FailedError, source
+
 WARM_UP_S = 0.6
-
-
-class FailedError(Exception):
-    """Something did not run; nothing can be said."""
-
-
-def source() -> Path:
-    """Return the folder of the project."""
-    return Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
 
 
 def schema() -> Path:

@@ -16,22 +16,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclrt_analysis.contract.mixed import CPU, FULL_NAMES, SCENARIO
-from rclrt_analysis.contract.models import Chain, model_of
-from rclrt_analysis.contract.robot import (
-    Enforced,
-    FailedError,
-    Robot,
-    enforced,
-    has_begun,
-    live_trace,
-    plan,
-    source,
-)
-from rclrt_analysis.contract.setting import Setting
 from rclrt_analysis.reference.program import PATIENCE_S, Interrupt, start_together
 from rclrt_analysis.watch.sources import PAUSE_S, Live
 from rclrt_analysis.watch.watch import Watch
+
+from rclrt_benchmarks.contract.mixed import CPU, FULL_NAMES, SCENARIO
+from rclrt_benchmarks.contract.models import Chain, model_of
+from rclrt_benchmarks.contract.robot import Enforced, Robot, enforced, has_begun, live_trace, plan
+from rclrt_benchmarks.contract.setting import Setting
+from rclrt_benchmarks.harness.frame import FailedError, source
 
 NODES = ("Sense", "Plan", "Act", "Logger")
 CHAIN = "sense_plan_act"

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.contract.judged import Judged, Verdict, judge
-from rclrt_analysis.contract.machine import Stalls
-from rclrt_analysis.contract.robot import Robot
-from rclrt_analysis.contract.strangers import Strangers
 from rclrt_analysis.reference.load import BackgroundLoad
 from rclrt_analysis.reference.program import Interrupt
+
+from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
+from rclrt_benchmarks.contract.machine import Stalls
+from rclrt_benchmarks.contract.robot import Robot
+from rclrt_benchmarks.contract.strangers import Strangers
 
 
 @dataclass(frozen=True)

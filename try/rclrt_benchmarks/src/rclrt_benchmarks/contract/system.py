@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-
-from rclrt_analysis.contract.judged import Judged
-from rclrt_analysis.contract.models import Chain, model_of
-from rclrt_analysis.contract.robot import Robot, enforced, plan, source
-from rclrt_analysis.contract.setting import Outcome, Setting, beside_load, judged
 from rclrt_analysis.reference.load import BackgroundLoad
 from rclrt_analysis.watch.sources import watch_files
 from rclrt_analysis.watch.watch import Watch
+
+from rclrt_benchmarks.contract.judged import Judged
+from rclrt_benchmarks.contract.models import Chain, model_of
+from rclrt_benchmarks.contract.robot import Robot, enforced, plan
+from rclrt_benchmarks.contract.setting import Outcome, Setting, beside_load, judged
+from rclrt_benchmarks.harness.frame import source
 
 SCENARIO = Path("try/rclrt_scenarios") / "autoware_reference_system.yaml"
 

@@ -6,16 +6,16 @@ Each experiment runs as a process of its own, one after the other. Without optio
 than an hour; --quick takes about ten minutes, --full as long as the papers have measured. Each
 statement gets a verdict: it holds, it does not, or it cannot be judged here, and why. Nothing that
 is timed is judged beside other programs that take a tenth of the CPUs, nor from too few samples.
-With --again a report is finished later: what it could not judge runs once more, and the rest is
-taken from it. Each experiment says when it ran.
+Each experiment says when it ran, and beside what load.
 
-Exits with 1 if a statement does not hold, if nothing could run, or if --compare finds a regression
-that is not chance; with 2 for wrong arguments; with 130 after an interrupt.
+Exits with 1 if a statement does not hold or if nothing could run, with 2 for wrong arguments, with
+130 after an interrupt.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 from pathlib import Path
@@ -23,6 +23,11 @@ from typing import Any
 
 from rclrt_analysis.arguments import writable_file
 
+from rclrt_benchmarks.harness.experiment import Experiment, Run
+from rclrt_benchmarks.harness.frame import SCHEMA
+from rclrt_benchmarks.harness.row import FAILS
+
+NEEDS = ("rclrt_programs",)
 INTERRUPTED = 130
 WRONG_USAGE = 2
 
@@ -51,13 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pictures", type=_folder, metavar="FOLDER", help="write every figure there as SVG"
     )
-    parser.add_argument(
-        "--compare", type=Path, metavar="OLD.json", help="say what has become worse since"
-    )
-    parser.add_argument(
-        "--again", type=Path, metavar="REPORT.json",
-        help="run only what this report of the same machine and version could not judge",
-    )  # fmt: skip
 
 
 def _folder(text: str) -> Path:
@@ -69,8 +67,7 @@ def _folder(text: str) -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run them."""
-    from rclrt_analysis.evaluation import compare, earlier, machine
-    from rclrt_analysis.evaluation.catalogue import experiments
+    from rclrt_benchmarks.harness.catalogue import experiments
 
     every = experiments()
     if arguments.list:
@@ -82,44 +79,31 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown := [name for name in names if name not in known]:
         print(f"unknown experiment '{unknown[0]}'; ./rclrt bench all --list", file=sys.stderr)
         return WRONG_USAGE
+    return _run([one for one in every if not names or one.name in names], arguments)
+
+
+def _run(chosen: list[Experiment], arguments: argparse.Namespace) -> int:
+    from rclrt_benchmarks.harness import machine
+    from rclrt_benchmarks.harness.page import best, count, make_page, worst
+    from rclrt_benchmarks.harness.run import conduct
+
     where = machine.describe()
-    try:
-        old = compare.read(arguments.compare) if arguments.compare else None
-        before = earlier.read(arguments.again, where) if arguments.again else {}
-    except compare.OldReportError as error:
-        print(error, file=sys.stderr)
-        return WRONG_USAGE
-    chosen = [one for one in every if not names or one.name in names]
-    return _run(chosen, where, old, before, arguments)
-
-
-def _run(
-    chosen: list[Any], where: dict[str, Any], old: Any, before: Any, arguments: argparse.Namespace
-) -> int:
-    from rclrt_analysis.evaluation import compare, earlier, machine
-    from rclrt_analysis.evaluation.page import best, count, make_page, worst
-    from rclrt_analysis.evaluation.row import FAILS
-    from rclrt_analysis.evaluation.run import conduct
-
     print(", ".join(f"{name} {value}" for name, value in where.items()))
-    here = machine.machine()
     runs = conduct(
-        chosen, arguments.effort, here, lambda text: print(text, flush=True),
-        lambda experiment: earlier.kept(before, experiment, arguments.effort, here),
-    )  # fmt: skip
+        chosen, arguments.effort, machine.machine(), functools.partial(print, flush=True)
+    )
     rows = [row for one in runs for row in one.rows]
-    changes = compare.compare(old, rows) if old is not None else []
     command = " ".join(["./rclrt", *sys.argv[1:]])
     if arguments.json:
         written = {
-            "schema": compare.SCHEMA,
+            "schema": SCHEMA,
             "command": command,
             "environment": where,
             "runs": [one.as_json() for one in runs],
         }
         arguments.json.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
     if arguments.html:
-        arguments.html.write_text(make_page(runs, where, command, changes), encoding="utf-8")
+        arguments.html.write_text(make_page(runs, where, command), encoding="utf-8")
     if arguments.pictures:
         _draw(arguments.pictures, runs, where)
     for row in (row for row in rows if row.ahead):
@@ -127,18 +111,14 @@ def _run(
     for title, some in (("best", best(rows)), ("worst", worst(rows))):
         for row in some:
             print(f"{title}: {row.experiment}: {row.name}: {row.ours} ({row.verdict})")
-    for change in changes:
-        word = "REGRESSION" if change.is_regression else "changed"
-        print(f"{word}: {change.experiment}: {change.name}: {change.text}")
     print(count(rows))
     if any(one.not_run == "interrupted" for one in runs):
         return INTERRUPTED
-    failed = any(row.verdict == FAILS for row in rows) or all(one.result is None for one in runs)
-    return int(failed or any(change.is_regression for change in changes))
+    return int(any(row.verdict == FAILS for row in rows) or all(one.result is None for one in runs))
 
 
-def _draw(folder: Path, runs: list[Any], where: dict[str, Any]) -> None:
-    from rclrt_analysis.evaluation.plots import picture
+def _draw(folder: Path, runs: list[Run], where: dict[str, Any]) -> None:
+    from rclrt_benchmarks.harness.plots import picture
 
     for one in runs:
         caption = (

@@ -14,37 +14,45 @@ done. On one CPU and on two these ways take turns:
   events_fifo, waitset_single, waitset_multi   executors as rclcpp has them
   process_fifo the last one with SCHED_FIFO 50 for its whole process
 
-Targets, for each number of CPUs: no instance of the chain is late in fifo, budget and deadline;
-fifo costs the best effort at most 5 % of what it gets done in shared (median of the rounds). Exits
-with 1 if one is missed, with 2 for wrong arguments, with 77 where SCHED_FIFO is not permitted.
+Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments, with 77 where
+SCHED_FIFO is not permitted.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import statistics
 import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from rclrt_analysis.arguments import number_from, positive, writable_file
-from rclrt_analysis.reference.program import ends_with_us
+from rclrt_analysis.arguments import number_from, positive
+
+from rclrt_benchmarks.harness.frame import (
+    CANNOT,
+    FailedError,
+    Result,
+    median,
+    options,
+    parsed,
+    path_of,
+    perform,
+    table,
+    turns,
+)
+from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, stated
 
 WAYS = (
     "shared", "fifo", "runaway", "budget", "deadline", "isolated", "events", "events_fifo",
     "waitset_multi", "waitset_single", "process_fifo",
 )  # fmt: skip
 MOST_LOST = 0.05
-SKIPPED = 77
+NOWHERE = "not in a paper"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
-    parser.add_argument("--rounds", type=positive, default=5, help="turns of each (%(default)s)")
+    options(parser, rounds=5)
     parser.add_argument(
         "--seconds", type=number_from(0.2, 3600, "s"), default=6.0, help="of a turn (%(default)g)"
     )
@@ -55,48 +63,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
-    folder = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks"
-    program = str(folder / "chain_beside_best_effort")
-    usable = len(os.sched_getaffinity(0))
-    cases = arguments.cpus or [1, 2][:usable]
-    turns: dict[tuple[int, str], list[dict[str, Any]]] = {}
-    left_out: dict[int, str] = {}
-    for number in range(arguments.rounds):
-        first = number % len(WAYS)
+    return perform(arguments, _measure, _show, judge)
+
+
+def _measure(arguments: argparse.Namespace) -> Result:
+    program = path_of("chain_beside_best_effort")
+    cases = arguments.cpus or [1, 2][: len(os.sched_getaffinity(0))]
+    found: dict[tuple[int, str], list[Result]] = {}
+    left_out = set()
+    for order in turns(WAYS, arguments.rounds):
         for cpus in cases:
-            for way in (*WAYS[first:], *WAYS[:first]):
-                command = [*ends_with_us(), program, "--way", way, "--cpus", str(cpus)]
-                command += ["--seconds", str(arguments.seconds)]
+            for way in order:
+                words = ("--way", way, "--cpus", cpus, "--seconds", arguments.seconds)
                 try:
-                    done = subprocess.run(command, capture_output=True, text=True, check=False)
-                except OSError as error:
-                    print(error, file=sys.stderr)
-                    return 1
-                if done.returncode == SKIPPED and way == "deadline":
-                    left_out[cpus] = done.stderr.strip()
-                    continue
-                if done.returncode != 0:
-                    print(done.stderr, end="", file=sys.stderr)
-                    return SKIPPED if done.returncode == SKIPPED else 1
-                turns.setdefault((cpus, way), []).append(json.loads(done.stdout))
-    rows = [_row(cpus, way, turns) for cpus in cases for way in WAYS if (cpus, way) in turns]
-    _print(rows)
-    for why in left_out.values():
-        print(f"  no row for deadline: {why}")
-    if arguments.json:
-        text = json.dumps({"schema": 1, "rows": rows}, indent=1)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
-    verdicts = [
-        _judge(cpus, {row["way"]: row for row in rows if row["cpus"] == cpus}) for cpus in cases
-    ]
-    return 0 if all(verdicts) else 1
+                    found.setdefault((cpus, way), []).append(parsed(program, *words))
+                except subprocess.CalledProcessError as error:
+                    if error.returncode != CANNOT:
+                        raise
+                    if way != "deadline":
+                        raise FailedError("it needs SCHED_FIFO", CANNOT) from error
+                    del found[cpus, way]
+                    left_out.add(cpus)
+    rows = [_row(cpus, way, found) for cpus in cases for way in WAYS if (cpus, way) in found]
+    return {"without_deadline": sorted(left_out), "rows": rows}
 
 
-def _row(cpus: int, way: str, turns: dict[tuple[int, str], list[dict[str, Any]]]) -> dict[str, Any]:
-    mine = turns[cpus, way]
+def _row(cpus: int, way: str, of: Mapping[tuple[int, str], list[Result]]) -> Result:
+    mine = of[cpus, way]
     lost = [
         1 - turn["units_per_s"] / plain["units_per_s"] if plain["units_per_s"] else 0.0
-        for turn, plain in zip(mine, turns[cpus, "shared"], strict=True)
+        for turn, plain in zip(mine, of[cpus, "shared"], strict=True)
     ]
     return {
         "cpus": cpus,
@@ -104,26 +100,50 @@ def _row(cpus: int, way: str, turns: dict[tuple[int, str], list[dict[str, Any]]]
         "instances": sum(turn["instances"] for turn in mine),
         "misses": sum(turn["misses"] for turn in mine),
         "worst_ms": max(turn["worst_ms"] for turn in mine),
-        "lost": statistics.median(lost),
+        "lost": median(lost),
     }
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
-    print(f"  CPUs {'':15} {'instances':>9} {'late':>5} {'worst ms':>9} {'best effort lost':>17}")
-    for row in rows:
-        print(
-            f"  {row['cpus']:4} {row['way']:15} {row['instances']:9} {row['misses']:5} "
-            f"{row['worst_ms']:9.1f} {100 * row['lost']:15.1f} %"
+def _show(result: Result) -> None:
+    table(
+        result["rows"], ("CPUs", "cpus", "d"), ("", "way", ""), ("instances", "instances", "d"),
+        ("late", "misses", "d"), ("worst ms", "worst_ms", ".1f"),
+        ("best effort lost, %", lambda row: 100 * row["lost"], ".1f"),
+    )  # fmt: skip
+    for cpus in result["without_deadline"]:
+        print(f"  no row for deadline on {cpus} CPUs: the kernel does not admit SCHED_DEADLINE")
+
+
+def judge(result: Mapping[str, Any], _: Machine) -> Judged:
+    """Judge a chain of 60 ms beside best effort, and beside a callback that runs away."""
+    found: list[Row] = []
+    for cpus in sorted({row["cpus"] for row in result["rows"]}):
+        ways = {row["way"]: row for row in result["rows"] if row["cpus"] == cpus}
+        late = {way: f"{row['misses']} of {row['instances']}" for way, row in ways.items()}
+        where = f"60 ms chain, {cpus} CPU{'s' * (cpus > 1)},"
+        others = ", ".join(
+            f"{way} {late[way]}" for way in ("process_fifo", "waitset_multi", "waitset_single")
         )
-
-
-def _judge(cpus: int, rows: dict[str, dict[str, Any]]) -> bool:
-    targets = [
-        (f"{way}: nothing late", rows[way]["misses"] == 0)
-        for way in ("fifo", "budget", "deadline")
-        if way in rows
-    ]
-    targets.append((f"fifo: at most {100 * MOST_LOST:g} % lost", rows["fifo"]["lost"] <= MOST_LOST))
-    for name, met in targets:
-        print(f"{'met   ' if met else 'MISSED'} {cpus} CPUs, {name}")
-    return all(met for _, met in targets)
+        found += [
+            stated(
+                f"{where} with priorities, beside best effort: instances late", NOWHERE,
+                f"{late['fifo']} ({others})", "none", ways["fifo"]["misses"] == 0,
+            ),
+            stated(
+                f"{where} beside a callback that runs away, which has a budget: instances late",
+                NOWHERE, f"{late['budget']} (without: {late['runaway']})", "none",
+                ways["budget"]["misses"] == 0,
+            ),
+            *(
+                stated(
+                    f"{where} the one that runs away under SCHED_DEADLINE: instances late", NOWHERE,
+                    late["deadline"], "none", ways["deadline"]["misses"] == 0,
+                )
+                for _ in late.keys() & {"deadline"}
+            ),
+            at_most(
+                f"{where} best effort that its priorities cost, %", 100 * ways["fifo"]["lost"],
+                100 * MOST_LOST, shape="at most 5 % of its work", paper=NOWHERE,
+            ),
+        ]  # fmt: skip
+    return Judged(found)

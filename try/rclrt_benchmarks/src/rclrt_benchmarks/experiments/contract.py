@@ -10,22 +10,32 @@
 4. Sabotage: what the watch says of it, and how soon.
 5. Random graphs: the model of one run, not edited, held against another run.
 
---quick runs everything once and briefly, and judges no time. Exits with 1 when a target is missed
-or something fails, with 2 for wrong arguments.
+--quick runs everything once and briefly, and judges no time. Exits with 1 if a statement does not
+hold or something fails, with 2 for wrong arguments, with 77 where SCHED_FIFO is not permitted.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import os
-import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.arguments import positive, some_of
+
+from rclrt_benchmarks.harness.frame import (
+    FailedError,
+    Result,
+    needs_fifo,
+    options,
+    path_of,
+    perform,
+    table,
+)
+from rclrt_benchmarks.harness.row import Judged, Machine, Row, open_row, stated
 
 PARTS = ("reference", "mixed", "advise", "sabotage", "graphs")
 GRAPH_S = 4.0
@@ -40,7 +50,7 @@ each run has a thread above all others beside it, which notes when it was late."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
+    options(parser)
     parser.add_argument(
         "--seconds", type=positive, default=20, help="of each run that is measured (%(default)s)"
     )
@@ -50,28 +60,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--graphs", type=positive, default=20, help="random ones, 4 s twice each (%(default)s)"
     )
-    parser.add_argument("--only", choices=PARTS, action="append", help="only this part")
+    parser.add_argument(
+        "--only", type=some_of(PARTS), default=PARTS, metavar="A,B", help=",".join(PARTS)
+    )
     parser.add_argument("--quick", action="store_true", help="everything once, no time is judged")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="traces, models and plans")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
-    from rclrt_analysis.contract.robot import FailedError
-    from rclrt_analysis.contract.setting import Setting
-    from rclrt_analysis.reference.environment import may_use_realtime
-    from rclrt_analysis.reference.program import Interrupt, ProgramError, find_program
+    return perform(arguments, _measure, _show, judge)
+
+
+def _measure(arguments: argparse.Namespace) -> Result:
+    from rclrt_analysis.reference.program import Interrupt
     from rclrt_analysis.trace import TraceError
 
-    if not find_program().exists():
-        print(f"{find_program()} is not built. Run ./rclrt build", file=sys.stderr)
-        return 1
-    if not may_use_realtime():
-        print("SCHED_FIFO is not permitted: docs/how-to/real-time-permissions.md", file=sys.stderr)
-        return 1
-    parts = arguments.only or PARTS
-    result: dict[str, Any] = {"schema": 1, "quick": arguments.quick}
-    missed: list[str] = []
+    from rclrt_benchmarks.contract.setting import Setting
+
+    path_of("rclrt_reference_system", "rclrt_reference_system")
+    needs_fifo()
+    result: Result = {"quick": arguments.quick, "statements": []}
     with tempfile.TemporaryDirectory(prefix="rclrt-contract-") as short, Interrupt() as interrupt:
         folder = arguments.keep or Path(short)
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,22 +88,36 @@ def run(arguments: argparse.Namespace) -> int:
             costs = _calibrated(arguments, result)
             setting = Setting(interrupt, _effort(arguments), costs, folder)
             for part, run_it in RUNS.items():
-                if part in parts:
-                    missed += run_it(setting, arguments, result)
-        except (FailedError, ProgramError, TraceError) as error:
-            print("interrupted" if interrupt.requested else error, file=sys.stderr)
-            return 1
-    for text in missed:
-        print(f"MISSED {text}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    return int(bool(missed) and not arguments.quick)
+                if part in arguments.only:
+                    run_it(setting, arguments, result)
+        except TraceError as error:
+            raise FailedError("interrupted" if interrupt.requested else str(error)) from error
+    return result
 
 
-def _calibrated(arguments: argparse.Namespace, result: dict[str, Any]) -> dict[str, int]:
+def _say(result: Result, name: str, ours: str, shape: str, holds: bool) -> None:
+    """Keep a statement of a part, to be judged when all parts have run."""
+    result["statements"].append({"name": name, "ours": ours, "shape": shape, "holds": holds})
+
+
+def judge(result: Mapping[str, Any], _: Machine) -> Judged:
+    """Judge what the parts have stated; nothing of a brief run."""
+    rows: list[Row] = []
+    for one in result["statements"]:
+        words = one["name"], "not in a paper"
+        rows.append(
+            open_row(*words, one["shape"], "a brief run", one["ours"])
+            if result["quick"]
+            else stated(*words, one["ours"], one["shape"], one["holds"])
+        )
+    return Judged(rows)
+
+
+def _calibrated(arguments: argparse.Namespace, result: Result) -> dict[str, int]:
     """Return what jobs cost here: all of the models have it."""
     from rclrt_analysis.calibration import to_text
-    from rclrt_analysis.contract.machine import calibrated
+
+    from rclrt_benchmarks.contract.machine import calibrated
 
     samples, seconds = (50, 0.5) if arguments.quick else (1000, 3.0)
     found = calibrated(sorted(os.sched_getaffinity(0)), samples, seconds)
@@ -106,61 +129,46 @@ def _calibrated(arguments: argparse.Namespace, result: dict[str, Any]) -> dict[s
 
 
 def _effort(arguments: argparse.Namespace) -> Any:
-    from rclrt_analysis.contract.setting import Effort
+    from rclrt_benchmarks.contract.setting import Effort
 
     if arguments.quick:
         return Effort(2.0, 1, True, 5)
     return Effort(float(arguments.seconds), arguments.load)
 
 
-def _reference(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) -> list[str]:
-    from rclrt_analysis.contract.system import loop
+def _reference(setting: Any, arguments: argparse.Namespace, result: Result) -> None:
+    from rclrt_benchmarks.contract.system import loop
 
     every = sorted(os.sched_getaffinity(0))
-    load = setting.effort.load
-    missed, rows = [], []
+    result["reference"] = []
     for cpus in [every[:1]] if arguments.quick or len(every) < 2 else [every[:1], every[:2]]:
         seen, found = loop(setting, cpus)
-        rows += [dataclasses.asdict(row) for row in seen]
-        where = f"CPU {', '.join(map(str, cpus))}"
-        print(f"reference system, {where}, {load} busy programs on each")
-        print(f"  {'':16} {'':38} {'deadline':>9} {'bound':>9} {'worst':>9} {'n':>6} {'misses':>6}")
-        for row in seen:
-            name = row.name if len(row.name) <= 38 else "..." + row.name[-35:]
-            print(
-                f"  {row.run:16} {name:38} {_ms(row.deadline_ms)} {_ms(row.bound_ms)} "
-                f"{_ms(row.worst_ms)} {row.count:6} {row.misses:6}"
-            )
-        missed += _verdict("under the plan", found, where)
-        for text in found.broken:
-            print(f"  under the plan: {text}")
-    result["reference"] = rows
-    return missed
+        result["reference"] += [dataclasses.asdict(row) for row in seen]
+        _verdict(f"under the plan, CPU {', '.join(map(str, cpus))}", found, result)
 
 
-def _verdict(what: str, found: Any, where: str) -> list[str]:
-    """Print the outcome of a run, and return what it has missed."""
-    from rclrt_analysis.contract.judged import worst_of
+def _verdict(what: str, found: Any, result: Result) -> None:
+    """Tell the outcome of a run, and state what must hold."""
+    from rclrt_benchmarks.contract.judged import worst_of
 
-    verdict, stall_ms = found.verdict, found.stall_ms
+    verdict = found.verdict
     above, left = len(verdict.above), len(verdict.unexplained)
-    print(
-        f"  {what}: {verdict.jobs} jobs; {above} jobs or chains above their bound, {above - left} "
-        f"of them {EXPLAINED} ({stall_ms:.1f} ms away at most)"
-    )
-    for text in worst_of(verdict):
+    for text in (*worst_of(verdict), *found.broken):
         print(f"  {what}: {text}")
     if found.strangers.total:
         print(f"  {what}: beside it there ran in real time {found.strangers}")
-    missed = []
-    if verdict.missed_unexplained:
-        missed.append(f"{len(verdict.missed_unexplained)} deadlines {what}, {where}")
-    if left:
-        missed.append(f"bounds of {left} jobs or chains {what}, {where}")
-    return missed
+    late = len(verdict.missed_unexplained)
+    _say(
+        result, f"{what}: deadlines missed", str(late), "none, but for what was measured", not late
+    )
+    _say(
+        result, f"{what}: jobs and chains above their bound",
+        f"{above} of {verdict.jobs}; {above - left} {EXPLAINED} ({found.stall_ms:.1f} ms away)",
+        "none, but for what was measured", not left,
+    )  # fmt: skip
 
 
-def _late(verdict: Any) -> list[dict[str, Any]]:
+def _late(verdict: Any) -> list[Result]:
     """Return all that was above its bound, with what was measured meanwhile, in ns."""
     return [
         {"name": one.name, "begin": one.begin, "took": one.took, "bound": one.bound}
@@ -169,106 +177,70 @@ def _late(verdict: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _mixed(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) -> list[str]:
-    from rclrt_analysis.contract import container
-    from rclrt_analysis.contract.mixed import ways
+def _mixed(setting: Any, arguments: argparse.Namespace, result: Result) -> None:
+    from rclrt_benchmarks.contract import container
+    from rclrt_benchmarks.contract.mixed import ways
 
     found = ways(setting)
-    result["mixed"] = [dataclasses.asdict(way) for way in found]
-    why_not = container.why_not()
-    if why_not:
+    result["mixed"] = [{**dataclasses.asdict(way), "per_thousand": way.per_thousand}
+                       for way in found]  # fmt: skip
+    if why_not := container.why_not():
         print(f"no rows of a component container: {why_not}")
         result["no_container"] = why_not
-    print("mixed load, one CPU; chain of 60 ms")
-    print(f"  {'':24} {'n':>5} {'misses in 1000':>14} {'worst, ms':>10}  left for vision")
-    for way in found:
-        print(
-            f"  {way.name:24} {way.released:5} {way.per_thousand:14.0f} {_ms(way.worst_ms):>10}"
-            f"  {way.best_effort:.0%} of the CPU"
-        )
-        if way.misses and way.worst_ms is not None:
-            said = ", ".join(f"{name} {ms:.1f} ms" for name, ms in way.others_ms.items())
-            print(f"  {'':24} under way during the worst: {said}")
-    missed = []
-    for way in found:
-        if way.is_planned and way.misses:
-            print(f"  {way.name}: {way.explained} of {way.misses} misses {OTHERS}: {way.strangers}")
-            missed += [f"mixed load: the chain under {way.name}"] * (way.explained < way.misses)
-    return missed
+    for way in (way for way in found if way.is_planned):
+        _say(
+            result, f"mixed load: misses of the chain under {way.name}",
+            f"{way.misses}; {way.explained} {OTHERS}: {way.strangers}",
+            "none, but for what was measured", way.explained >= way.misses,
+        )  # fmt: skip
 
 
-def _advise(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) -> list[str]:
-    from rclrt_analysis.contract.prediction import KIND, tried
+def _advise(setting: Any, arguments: argparse.Namespace, result: Result) -> None:
+    from rclrt_benchmarks.contract.prediction import tried
 
-    cpus = sorted(os.sched_getaffinity(0))[:2]
-    found = tried(setting, cpus)
+    found = tried(setting, sorted(os.sched_getaffinity(0))[:2])
     outcome = found.outcome
-    print(
-        f"reference system as advised, {KIND}, {setting.effort.load} busy programs on each of "
-        f"{len(cpus)} CPUs; {len(found.unbounded)} of {found.callbacks} callbacks have no bound"
-    )
-    missed = _verdict("as advised", outcome, "advise")
-    if found.unbounded:
-        missed.append(f"{len(found.unbounded)} callbacks have no bound as advised")
+    _verdict("as advised", outcome, result)
+    unbounded = len(found.unbounded)
+    said = f"{unbounded} of {found.callbacks}"
+    _say(result, "as advised: callbacks without a bound", said, "none", not unbounded)
     for name in found.joins:
         print(f"  as advised: {name} was above; it is an input of a join, not judged")
-    for text in outcome.broken:
-        print(f"  as advised: {text}")
     result["advise"] = {
         "callbacks": found.callbacks,
         "unbounded": found.unbounded,
         "jobs": outcome.verdict.jobs,
-        "above": len(outcome.verdict.above),
-        "unexplained": len(outcome.verdict.unexplained),
         "late": _late(outcome.verdict),
         "strangers_ns": outcome.strangers.ran,
         "joins": found.joins,
         "stall_ms": outcome.stall_ms,
     }
-    return missed
 
 
-def _sabotage(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) -> list[str]:
-    from rclrt_analysis.contract.sabotage import LIMIT_S, sabotage
+def _sabotage(setting: Any, arguments: argparse.Namespace, result: Result) -> None:
+    from rclrt_benchmarks.contract.sabotage import LIMIT_S, sabotage
 
     found = sabotage(setting)
     result["sabotage"] = [dataclasses.asdict(one) for one in found]
-    print(f"  {'sabotage':34} {'noticed after, s':>16}")
-    missed = []
     for one in found:
-        after = "-" if one.after_s is None else f"{one.after_s:.2f}"
-        print(f"  {one.what:34} {after:>16}  {one.said}")
-        if not one.named or one.after_s is None or one.after_s > LIMIT_S:
-            missed.append(f"{one.what}: not named within {LIMIT_S:g} s")
-    return missed
+        after = "never" if one.after_s is None else f"after {one.after_s:.2f} s: {one.said}"
+        in_time = one.named and one.after_s is not None and one.after_s <= LIMIT_S
+        _say(result, f"sabotage: {one.what}", after, f"named within {LIMIT_S:g} s", in_time)
 
 
-def _graphs(setting: Any, arguments: argparse.Namespace, result: dict[str, Any]) -> list[str]:
-    from rclrt_analysis.contract.graphs import EXECUTOR, twice
-    from rclrt_analysis.contract.judged import worst_of
+def _graphs(setting: Any, arguments: argparse.Namespace, result: Result) -> None:
+    from rclrt_benchmarks.contract.graphs import twice
+    from rclrt_benchmarks.contract.judged import worst_of
 
-    count = 1 if arguments.quick else arguments.graphs
     seconds = min(GRAPH_S, setting.effort.seconds)
     setting = dataclasses.replace(
         setting, effort=dataclasses.replace(setting.effort, seconds=seconds)
     )
     cpus = sorted(os.sched_getaffinity(0))[:1]
-    rows = []
-    left = proved = jobs = above = 0
-    print(f"random graphs, {EXECUTOR}, CPU {cpus[0]}: the model of a run and another run")
-    for number in range(count):
+    rows: list[Result] = []
+    for number in range(1 if arguments.quick else arguments.graphs):
         found = twice(setting, number, cpus)
-        verdict = found.verdict
-        if found.no_verdict:
-            print(f"  graph {number}: no verdict: {found.no_verdict[:150]}")
-        else:
-            proved += 1
-            jobs += verdict.jobs
-            above += len(verdict.above)
-            left += len(verdict.unexplained)
-            if verdict.above and found.strangers.total:
-                print(f"  graph {number}: beside it there ran in real time {found.strangers}")
-        for text in worst_of(verdict):
+        for text in worst_of(found.verdict):
             print(f"  graph {number}: {text}")
         rows.append(
             {
@@ -276,21 +248,26 @@ def _graphs(setting: Any, arguments: argparse.Namespace, result: dict[str, Any])
                 "callbacks": found.callbacks,
                 "bounded": found.bounded,
                 "no_verdict": found.no_verdict,
-                "jobs": verdict.jobs,
-                "above": len(verdict.above),
-                "unexplained": len(verdict.unexplained),
-                "late": _late(verdict),
+                "jobs": found.verdict.jobs,
+                "above": len(found.verdict.above),
+                "unexplained": len(found.verdict.unexplained),
+                "late": _late(found.verdict),
                 "ran_longer": found.longer,
                 "strangers_ns": found.strangers.ran,
             }
         )
     result["graphs"] = rows
-    print(
-        f"  {proved} of {count} models give bounds; {jobs} jobs in the other runs, {above} above "
-        f"their bound, {above - left} of them {EXPLAINED}"
+    proved = [row for row in rows if not row["no_verdict"]]
+    said = f"{len(proved)} of {len(rows)}"
+    _say(result, "random graphs: models that give bounds", said, "some", bool(proved))
+    jobs, above, left = (
+        sum(row[key] for row in proved) for key in ("jobs", "above", "unexplained")
     )
-    missed = [] if proved else ["no model of a random graph gives bounds"]
-    return missed + [f"bounds of {left} jobs of random graphs"] * bool(left)
+    _say(
+        result, "random graphs: jobs of the second run above their bound",
+        f"{above} of {jobs}; {above - left} {EXPLAINED}", "none, but for what was measured",
+        not left,
+    )  # fmt: skip
 
 
 RUNS = {
@@ -302,5 +279,21 @@ RUNS = {
 }
 
 
-def _ms(value: float | None) -> str:
-    return f"{'-':>9}" if value is None else f"{value:9.3f}"
+def _show(result: Result) -> None:
+    table(
+        result.get("reference", ()), ("CPU", "cpus", ""), ("", "run", ""), ("", "name", ""),
+        ("deadline", "deadline_ms", ".3f"), ("bound", "bound_ms", ".3f"),
+        ("worst", "worst_ms", ".3f"), ("n", "count", "d"), ("misses", "misses", "d"),
+        title="reference system, ms",
+    )  # fmt: skip
+    table(
+        result.get("mixed", ()), ("", "name", ""), ("n", "released", "d"),
+        ("misses in 1000", "per_thousand", ".0f"), ("worst, ms", "worst_ms", ".1f"),
+        ("left for vision", "best_effort", ".0%"),
+        ("under way during the worst, ms", lambda row: _words(row["others_ms"]), ""),
+        title="mixed load, one CPU; chain of 60 ms",
+    )  # fmt: skip
+
+
+def _words(others_ms: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {ms:.1f}" for name, ms in others_ms.items())

@@ -7,56 +7,58 @@ counted in malloc(). Per thread: heap and resident memory of one more thread tha
 (a pooled thread and an isolated one are the same), with and without its ring of job records, and
 with the stack the system gives by default or a small one.
 
-Exits with 1 when a target is missed or the experiment fails, with 2 for wrong arguments.
+Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.arguments import positive
 
-MAX_BYTES_PER_CALLBACK = 1024
+from rclrt_benchmarks.harness.frame import Result, options, parsed, path_of, perform, table
+from rclrt_benchmarks.harness.row import Judged, Machine, at_most
+
+MOST_BYTES = 1024
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
+    options(parser)
     parser.add_argument("--callbacks", type=positive, default=1000, help="(%(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    folder = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks"
-    command = [str(folder / "memory_use"), str(arguments.callbacks)]
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    result = json.loads(done.stdout)
-    print(f"{arguments.callbacks} callbacks, heap the executor adds, bytes per callback")
-    missed = False
-    for item in result["callbacks"]:
-        used = item["bytes_per_callback"]
-        missed = missed or used >= MAX_BYTES_PER_CALLBACK
-        verdict = "met" if used < MAX_BYTES_PER_CALLBACK else "MISSED"
-        print(f"  {item['executor']:10} {item['kind']:12} {used:8.0f}   {verdict} (< 1 KiB)")
-    print("\none more thread that has run callbacks, KiB")
-    print(f"  {'job records':>12} {'stack, bytes':>14} {'heap':>8} {'resident':>9}")
-    for item in result["threads"]:
-        stack = str(item["stack_size"] or "default")
-        print(
-            f"  {item['trace_capacity']:12} {stack:>14} {item['heap_bytes'] / 1024:8.1f}"
-            f" {item['resident_bytes'] / 1024:9.1f}"
-        )
-    if arguments.json:
-        text = json.dumps({"schema": 1, **result}, indent=1)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
-    return 1 if missed else 0
+    return perform(arguments, _measure, _show, judge)
+
+
+def _measure(arguments: argparse.Namespace) -> Result:
+    result: Result = parsed(path_of("memory_use"), arguments.callbacks)
+    return result
+
+
+def _show(result: Result) -> None:
+    table(
+        result["threads"], ("job records", "trace_capacity", "d"),
+        ("stack, bytes", lambda row: row["stack_size"] or "default", ">"),
+        ("heap, KiB", lambda row: row["heap_bytes"] / 1024, ".1f"),
+        ("resident, KiB", lambda row: row["resident_bytes"] / 1024, ".1f"),
+        title="one more thread that has run callbacks",
+    )  # fmt: skip
+
+
+def judge(result: Mapping[str, Any], _: Machine) -> Judged:
+    """Judge the bytes of a callback."""
+    return Judged(
+        [
+            at_most(
+                f"{row['executor']}, {row['kind']}: heap of a callback / 1 KiB",
+                row["bytes_per_callback"] / MOST_BYTES, 1.0, shape="below 1 KiB",
+                ours=f"{row['bytes_per_callback']:.0f} bytes", timed=False,
+            )
+            for row in result["callbacks"]
+        ]
+    )  # fmt: skip

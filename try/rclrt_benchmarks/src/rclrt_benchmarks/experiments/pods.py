@@ -12,16 +12,15 @@ differs from the model by more than 1 %, or a shape that is stated does not hold
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_analysis.arguments import positive
+
+from rclrt_benchmarks.harness.frame import Result, options, parsed, path_of, perform, table
+from rclrt_benchmarks.harness.row import Judged, Machine, Plot, Row, stated
 
 WHO = {
     "batch": "batch executor, blocking",
@@ -73,12 +72,17 @@ PRINTED = {
 TOLERANCE = 0.01
 SPREAD_TOLERANCE = 0.1
 BYTE_MS = 0.0869  # what stuffing one byte more or less takes on the line
-STATISTICS = ("min_ms", "mean_ms", "max_ms", "sd_ms")
-COLORS = {"batch": "#c0392b", "paper": "#2c7fb8", "own": "#27ae60", "levels": "#8e44ad"}
+TITLES = {
+    "pods-chains": ("worst latency of the first chain", "chains"),
+    "pods-packet-size": ("worst latency of the first chain", "bytes of a message"),
+    "pods-execution-time": ("worst latency of the first chain", "execution time, ms"),
+    "pods-reliable": ("mean latency of the first chain", "success of the first transmission, %"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    options(parser)
     parser.add_argument(
         "--only", choices=[*MODEL, RELIABLE], metavar="NAME", help=", ".join([*MODEL, RELIABLE])
     )
@@ -86,46 +90,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--samples", type=positive, default=500, help="of the reliable one (%(default)s)"
     )
     parser.add_argument("--seed", type=positive, default=1, help="(%(default)s)")
-    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
-    parser.add_argument("--html", type=writable_file, metavar="FILE", help="write the figures")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiments."""
-    program = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_micro" / "rclrt_micro_pods"
-    command = [str(program), str(arguments.samples), str(arguments.seed)]
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    names = [arguments.only] if arguments.only else [*MODEL, RELIABLE]
+    return perform(arguments, _measure, _show, *(judge_of(name) for name in names))
+
+
+def _measure(arguments: argparse.Namespace) -> Result:
+    program = path_of("rclrt_micro_pods", "rclrt_micro")
     names = [arguments.only] if arguments.only else [*MODEL, RELIABLE]
     shown = [*names, TOGETHER] if RELIABLE in names else names
-    rows = [row for row in json.loads(done.stdout) if row["experiment"] in shown]
-    table = Table(rows)
-    print("End-to-end latency in ms, in virtual time.")
-    for name in names:
-        print("\n" + "\n".join(_reliable(table) if name == RELIABLE else _sweep(table, name)))
-    spread = spread_of(table) if RELIABLE in names else []
-    for row in spread:
-        print(_spread_text(row))
-    problems = [problem for name in names for problem in judge(table, name)]
-    print(f"\n{len(problems)} of what is stated does not hold" if problems else "\nall as stated")
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    if arguments.json:
-        result = {
-            "schema": 1,
-            "seed": arguments.seed,
-            "rows": rows,
-            "problems": problems,
-            "stated": {name: stated_of(name) for name in names},
-            "spread": spread,
+    every = parsed(program, arguments.samples, arguments.seed)
+    rows = [row for row in every if row["experiment"] in shown]
+    found = Table(rows)
+    return {
+        "seed": arguments.seed,
+        "rows": rows,
+        "problems": [problem for name in names for problem in problems_of(found, name)],
+        "stated": {name: stated_of(name) for name in names},
+        "spread": spread_of(found) if RELIABLE in names else [],
+    }
+
+
+def _show(result: Result) -> None:
+    for name, of_paper in result["stated"].items():
+        mine = [row for row in result["rows"] if row["experiment"] == name and row["who"] in WHO]
+        points = sorted({row["point"] for row in mine})
+        of_first = {
+            (who, point): value
+            for who, values in of_paper.items()
+            for point, value in zip(points, values, strict=True)
         }
-        arguments.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    if arguments.html:
-        _write_page(arguments.html, table, names)
-    return 1 if problems else 0
+        table(
+            mine, ("point", "point", "g"), ("", lambda row: WHO[row["who"]], ""),
+            ("chain", lambda row: row["chain"] + 1, "d"), ("min", "min_ms", ".2f"),
+            ("mean", "mean_ms", ".2f"), ("max", "max_ms", ".2f"), ("sd", "sd_ms", ".2f"),
+            ("stated of the first", functools.partial(_stated, of_first), ".2f"),
+            title=f"{name}: {MODEL[name][0] if name in MODEL else RELIABLE_TITLE}; ms",
+        )  # fmt: skip
 
 
 def stated_of(name: str) -> dict[str, list[float]]:
@@ -135,7 +139,7 @@ def stated_of(name: str) -> dict[str, list[float]]:
     return {who: [values[1] for values in points.values()] for who, points in PRINTED.items()}
 
 
-def spread_of(table: Table) -> list[dict[str, Any]]:
+def spread_of(of: Table) -> list[dict[str, Any]]:
     """Return the standard deviations of Table 1 beside ours, losses drawn in two ways.
 
     Where the three messages of an instance are lost together or not at all, there are only two
@@ -143,23 +147,15 @@ def spread_of(table: Table) -> list[dict[str, Any]]:
     """
     rows = []
     for who, points in PRINTED.items():
-        for point in table.points(TOGETHER):
+        for point in of.points(TOGETHER):
             printed = points[int(point)][3]
-            apart = float(table.row(RELIABLE, point, who)["sd_ms"])
-            together = float(table.row(TOGETHER, point, who)["sd_ms"])
+            apart = float(of.row(RELIABLE, point, who)["sd_ms"])
+            together = float(of.row(TOGETHER, point, who)["sd_ms"])
             low, high = sorted((apart, together))
             holds = low * (1 - SPREAD_TOLERANCE) <= printed <= high * (1 + SPREAD_TOLERANCE)
             row = {"success": int(point), "who": who, "printed": printed, "apart": apart}
             rows.append({**row, "together": together, "holds": holds})
     return rows
-
-
-def _spread_text(row: dict[str, Any]) -> str:
-    return (
-        f"  sd at {row['success']} %, {WHO[row['who']]}: the paper {row['printed']:.2f}; "
-        f"{row['apart']:.2f} with a draw for each message, {row['together']:.2f} with one for "
-        f"all of an instance{'' if row['holds'] else '; the paper is not between them'}"
-    )
 
 
 class Table:
@@ -186,25 +182,25 @@ class Table:
         return sum(key[:3] == (name, point, "own") for key in self._rows)
 
 
-def judge(table: Table, name: str) -> Iterator[str]:
+def problems_of(of: Table, name: str) -> Iterator[str]:
     """Yield what is stated of an experiment and does not hold."""
-    points = table.points(name)
+    points = of.points(name)
     if name in MODEL:
         for who, expected in MODEL[name][2].items():
             for point, value in zip(points, expected, strict=True):
-                yield from _near(table.worst(name, point, who), value, f"{name} {point:g} {who}")
+                yield from _near(of.worst(name, point, who), value, f"{name} {point:g} {who}")
     else:
         for (who, corner), value in CORNERS.items():
-            worst = table.worst(name, corner, who)
+            worst = of.worst(name, corner, who)
             # Of 500 samples a few need a byte more on the line: the least is compared.
             yield from _near(
-                float(table.row(name, corner, who)["min_ms"]), value, f"{name} {corner} {who}"
+                float(of.row(name, corner, who)["min_ms"]), value, f"{name} {corner} {who}"
             )
             if worst > value * (1 + TOLERANCE) + BYTE_MS:
                 yield f"{name} {corner} {who}: at most {worst:.2f}, not {value}"
     for point in points:
-        yield from _ours(table, name, point)
-    yield from _shape(table, name, points)
+        yield from _ours(of, name, point)
+    yield from _shape(of, name, points)
 
 
 def _near(value: float, expected: float, where: str) -> Iterator[str]:
@@ -212,10 +208,10 @@ def _near(value: float, expected: float, where: str) -> Iterator[str]:
         yield f"{where}: {value:.2f} ms, not {expected} within 1 %"
 
 
-def _ours(table: Table, name: str, point: float) -> Iterator[str]:
+def _ours(of: Table, name: str, point: float) -> Iterator[str]:
     where = f"{name} {point:g}"
     paper, own, levels, alone = (
-        table.row(name, point, who) for who in ("paper", "own", "levels", "alone")
+        of.row(name, point, who) for who in ("paper", "own", "levels", "alone")
     )
     for key in ("mean_ms", "max_ms"):
         if own[key] > paper[key] + BYTE_MS:
@@ -224,7 +220,7 @@ def _ours(table: Table, name: str, point: float) -> Iterator[str]:
         yield f"{where}: without levels not below PoDS"
     # Nobody is below what the chain takes without any other.
     at_floor = paper["max_ms"] <= alone["max_ms"] + BYTE_MS
-    if table.chains(name, point) > 1 and not at_floor:
+    if of.chains(name, point) > 1 and not at_floor:
         for key in ("mean_ms", "max_ms"):
             if not levels[key] < paper[key]:
                 yield f"{where}: with levels {levels[key]:.2f}, not below PoDS: {paper[key]:.2f}"
@@ -232,9 +228,9 @@ def _ours(table: Table, name: str, point: float) -> Iterator[str]:
         yield f"{where}: with levels {levels['max_ms']:.2f}, alone {alone['max_ms']:.2f}"
 
 
-def _shape(table: Table, name: str, points: list[float]) -> Iterator[str]:
-    batch = [table.worst(name, point, "batch") for point in points]
-    paper = [table.worst(name, point, "paper") for point in points]
+def _shape(of: Table, name: str, points: list[float]) -> Iterator[str]:
+    batch = [of.worst(name, point, "batch") for point in points]
+    paper = [of.worst(name, point, "paper") for point in points]
     gaps = [b - p for b, p in zip(batch, paper, strict=True)]
     steps = {
         who: [b - a for a, b in pairwise(values)]
@@ -257,7 +253,7 @@ def _shape(table: Table, name: str, points: list[float]) -> Iterator[str]:
         holds["the gap widens"] = all(a < b for a, b in pairwise(gaps))
     else:
         mean = {
-            who: [float(table.row(name, point, who)["mean_ms"]) for point in points] for who in WHO
+            who: [float(of.row(name, point, who)["mean_ms"]) for point in points] for who in WHO
         }
         for who, values in mean.items():
             falls = all(a >= b for a, b in pairwise(values))
@@ -271,81 +267,59 @@ def _shape(table: Table, name: str, points: list[float]) -> Iterator[str]:
             yield f"{name}: {what}: no"
 
 
-def _sweep(table: Table, name: str) -> list[str]:
-    title, parameter, model = MODEL[name]
-    lines = [f"{name} ({title}): worst", "", f"  {parameter:8}" + _cells(WHO.values(), 25)]
-    for i, point in enumerate(table.points(name)):
-        cells = []
-        for who in WHO:
-            last = table.chains(name, point) - 1
-            values = [table.worst(name, point, who, chain) for chain in range(last + 1)]
-            asked = f" ({model[who][i]:g})" if who in model else ""
-            others = f" ..{max(values[1:]):6.1f}" if last else ""
-            cells.append(f"{values[0]:.1f}{asked}{others}")
-        lines.append(f"  {point:<8g}" + _cells(cells, 25))
-    lines.append("  first chain (model), .. worst of the others")
-    return lines
+def judge_of(name: str) -> Callable[[Mapping[str, Any], Machine], Judged]:
+    """Return the judge of one of the experiments of PoDS."""
+
+    def judge(result: Mapping[str, Any], _: Machine) -> Judged:
+        problems = [text for text in result["problems"] if text.startswith(name)]
+        rows = [row for row in result["rows"] if row["experiment"] == name and row["chain"] == 0]
+        key = "mean_ms" if name == "pods-reliable" else "max_ms"
+        points = sorted({row["point"] for row in rows})
+        of = {(row["who"], row["point"]): float(row[key]) for row in rows}
+        curves = {text: [of[who, at] for at in points] for who, text in WHO.items()}
+        curves |= {f"paper, {WHO[who]}": y for who, y in result["stated"].get(name, {}).items()}
+        title, unit = TITLES[name]
+        found = [
+            stated(
+                "as the paper states", f"{len(points)} points, two executors",
+                "all as stated" if not problems else f"{len(problems)} of what is stated is not so",
+                "within 1 % of the model; its shapes", not problems,
+                why="; ".join(problems[:3]), timed=False,
+            ),
+            _best(of, points),
+        ]  # fmt: skip
+        if name == "pods-reliable":
+            found += _spread(result)
+        plot = Plot(f"{name}: {title}", "ms", curves, xs=points, x_name=unit)
+        return Judged(found, [plot])
+
+    return judge
 
 
-def _cells(cells: Any, width: int) -> str:
-    return "".join(f" {cell:>{width}}" for cell in cells)
+def _best(of: Mapping[tuple[str, float], float], points: list[float]) -> Row:
+    ratios = [of["levels", at] / of["paper", at] for at in points]
+    row = stated(
+        "rclrt_micro with levels / PoDS as published", "1",
+        f"{min(ratios):.2f} to {max(ratios):.2f}",
+        "ours at its best: urgent chains interrupt others", max(ratios) <= 1.001, timed=False,
+    )  # fmt: skip
+    row.margin = 1 / min(ratios)
+    return row
 
 
-def _reliable(table: Table) -> list[str]:
-    lines = [f"{RELIABLE} ({RELIABLE_TITLE})", ""]
-    lines.append(
-        "  success"
-        + f" {'':25}"
-        + _cells(("min", "mean", "max", "sd"), 7)
-        + "   paper: min, mean, max, sd       others, worst"
-    )
-    for point in table.points(RELIABLE):
-        for who, text in WHO.items():
-            row = table.row(RELIABLE, point, who)
-            printed = PRINTED.get(who, {}).get(int(point))
-            beside = "".join(f" {value:7.2f}" for value in printed) if printed else " " * 32
-            others = ", ".join(
-                f"{table.worst(RELIABLE, point, who, chain):.1f}"
-                for chain in range(1, table.chains(RELIABLE, point))
-            )
-            values = _cells((f"{row[key]:.2f}" for key in STATISTICS), 7)
-            lines.append(f"  {point:5g} % {text:25}{values}  {beside}   {others}")
-    return lines
+def _spread(result: Mapping[str, Any]) -> list[Row]:
+    """Return what explains the standard deviations of Table 1."""
+    return [
+        stated(
+            f"standard deviation at {row['success']} %, {WHO[row['who']]}",
+            f"{row['printed']:.2f} ms",
+            f"{row['apart']:.2f} ms, losses drawn for each message; {row['together']:.2f} ms, one "
+            "draw for all messages of an instance",
+            "the paper's is between the two", row["holds"], timed=False,
+        )
+        for row in result["spread"]
+    ]  # fmt: skip
 
 
-def _write_page(path: Path, table: Table, names: list[str]) -> None:
-    from bokeh.embed import file_html
-    from bokeh.layouts import column
-    from bokeh.plotting import figure
-    from bokeh.resources import Resources
-
-    plots = []
-    for name in names:
-        title, unit, model = MODEL.get(name, (RELIABLE_TITLE, "%", {}))
-        points = table.points(name)
-        plot = figure(title=title, width=900, height=320, x_axis_label=unit, y_axis_label="ms")
-        key = "mean_ms" if name == RELIABLE else "max_ms"
-        for who, text in WHO.items():
-            for chain in range(3):
-                xs = [point for point in points if table.chains(name, point) > chain]
-                ys = [table.row(name, point, who, chain)[key] for point in xs]
-                dash, alpha = ("solid", 1.0) if chain == 0 else ("dotted", 0.5)
-                plot.line(
-                    xs, ys, color=COLORS[who], line_dash=dash, alpha=alpha,
-                    legend_label=text if chain == 0 else "less important chains",
-                )  # fmt: skip
-            printed = (
-                [PRINTED[who][int(p)][1] for p in points]
-                if key == "mean_ms" and who in PRINTED
-                else []
-            )
-            if who in ("batch", "paper"):
-                plot.scatter(
-                    points, printed or model[who], color=COLORS[who], size=8,
-                    legend_label="the paper's mean" if printed else "model",
-                )  # fmt: skip
-        plot.legend.location = "top_left" if name != RELIABLE else "right"
-        plot.y_range.start = 0
-        plots.append(plot)
-    page = file_html(column(plots), Resources(mode="inline"), "PoDS, batch and rclrt_micro")
-    path.write_text(page, encoding="utf-8")
+def _stated(of_first: Mapping[tuple[str, float], float], row: Mapping[str, Any]) -> float | None:
+    return of_first.get((row["who"], row["point"])) if row["chain"] == 0 else None

@@ -26,33 +26,38 @@ the process a message.
 messages: N messages a second, as far as the publisher gets ("sent"), to one subscription of depth
 10. The same, and what was lost.
 
-Growth is a figure of the largest N over that of the smallest. Exits with 1 when a target is missed
-or it fails, with 2 for wrong arguments.
+Growth is a figure of the largest N over that of the smallest. Exits with 1 if a statement does not
+hold or it fails, with 2 for wrong arguments.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
+import itertools
 import re
 import shutil
 import statistics
 import subprocess
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, some_of, writable_file
+from rclrt_analysis.arguments import positive, some_of
 from rclrt_analysis.statistics import percentile
-from rclrt_analysis.workloads.messages import (
-    ON_RCL,
-    ON_RCLCPP,
-    Messages,
-    folder,
-    receive,
-    stay_on_this_machine,
+
+from rclrt_benchmarks.harness.frame import (
+    FailedError,
+    Result,
+    median,
+    options,
+    parsed,
+    path_of,
+    perform,
+    table,
+    turns,
 )
+from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, stated
+from rclrt_benchmarks.workloads.messages import ON_RCL, ON_RCLCPP, Messages, receive
 
 VARIANTS = ("floor", "pool", "events", "isolated", "pool_spin", "pool_adaptive")
 SIZES = {
@@ -114,8 +119,7 @@ Rows = dict[tuple[str, int], list[dict[str, Any]]]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
-    parser.add_argument("--rounds", type=positive, default=3, help="(%(default)s)")
+    options(parser, rounds=3)
     parser.add_argument(
         "--only",
         type=some_of(SIZES),
@@ -167,14 +171,12 @@ def _instructions(program: Path, variant: str, size: int) -> dict[str, Any]:
 
 
 def _of_engine(part: str, variant: str, size: int) -> dict[str, Any]:
-    program = folder() / "engine_scale"
+    program = path_of("engine_scale")
     if part == "instructions":
         return _instructions(program, variant, size)
     # Rates: a third of a second, within limits.
     samples = SAMPLES.get(part) or min(30_000, max(10, size // 3))
-    command = [str(program), variant, part, str(size), str(samples)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
-    row: dict[str, Any] = json.loads(done.stdout)
+    row: dict[str, Any] = parsed(program, variant, part, size, samples)
     if part == "rate":
         row["dropped_share"] = row["dropped"] / samples
     return {
@@ -185,15 +187,13 @@ def _of_engine(part: str, variant: str, size: int) -> dict[str, Any]:
 
 def _measure_engine(part: str, sizes: list[int], rounds: int) -> Rows:
     found: Rows = {}
-    for turn in range(rounds):
-        for size in sizes:
-            for i in range(len(VARIANTS)):
-                variant = VARIANTS[(turn + i) % len(VARIANTS)]
-                if variant == "isolated" and part != "rate" and size > MOST_ISOLATED:
-                    continue
-                if part == "instructions" and (turn > 0 or variant not in COUNTED_VARIANTS):
-                    continue
-                found.setdefault((variant, size), []).append(_of_engine(part, variant, size))
+    is_counted = part == "instructions"
+    variants, rounds = (COUNTED_VARIANTS, 1) if is_counted else (VARIANTS, rounds)
+    for order in turns(variants, rounds):
+        for variant, size in itertools.product(order, sizes):
+            if variant == "isolated" and part != "rate" and size > MOST_ISOLATED:
+                continue
+            found.setdefault((variant, size), []).append(_of_engine(part, variant, size))
     return found
 
 
@@ -209,7 +209,10 @@ def _of_messages(slice_: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measure_messages(part: str, sizes: list[int], rounds: int) -> Rows:
-    program = ON_RCLCPP if (folder() / ON_RCLCPP).exists() else ON_RCL
+    try:
+        program = path_of(ON_RCLCPP).name
+    except FailedError:
+        program = ON_RCL
     found: Rows = {}
     for size in sizes:
         if part == "subscriptions":
@@ -228,33 +231,63 @@ def _measure_messages(part: str, sizes: list[int], rounds: int) -> Rows:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
-    stay_on_this_machine()
-    print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}, {arguments.rounds} rounds")
+    return perform(arguments, _measure, _show, judge)
+
+
+def _measure(arguments: argparse.Namespace) -> Result:
     rows = []
     for part in arguments.only:
         if part == "instructions" and not shutil.which("valgrind"):
-            print("\ninstructions: left out, because valgrind was not found")
+            print("instructions: left out, because valgrind was not found")
             continue
         sizes = [size for size in SIZES[part] if size <= arguments.largest]
         measure = _measure_messages if part in ("subscriptions", "messages") else _measure_engine
-        try:
-            found = measure(part, sizes, arguments.rounds)
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"{part}: {error}", file=sys.stderr)
-            return 1
-        rows += _show(part, sizes, found)
-    judged = verdicts(rows)
-    print("\nTargets", *judged, sep="\n")
-    if arguments.json:
-        text = json.dumps({"schema": 1, "rows": rows}, indent=1)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
-    return 1 if any("MISSED" in line for line in judged) else 0
+        rows += _rows(part, sizes, measure(part, sizes, arguments.rounds))
+    return {"rows": rows}
 
 
-def verdicts(rows: list[dict[str, Any]]) -> list[str]:
-    """Hold what was measured against the targets, one line each."""
+def _rows(part: str, sizes: list[int], found: Rows) -> list[Result]:
+    rows = []
+    for figure, title, unit in FIGURES[part]:
+        for variant in dict.fromkeys(name for name, _ in found):
+            values = {}
+            for size in sizes:
+                value = median(row[figure] for row in found.get((variant, size), []))
+                if value is not None:
+                    values[size] = value / unit
+            growth = None
+            if len(values) > 1 and values[min(values)] > 0:
+                growth = values[max(values)] / values[min(values)]
+            row = {"part": part, "figure": title, "variant": variant, "growth": growth}
+            rows += [
+                {**row, "size": size, "rounds": len(found[variant, size]), "value": value}
+                for size, value in values.items()
+            ]
+    return rows
+
+
+def _show(result: Result) -> None:
+    for (part, figure), group in itertools.groupby(
+        result["rows"], lambda row: (row["part"], row["figure"])
+    ):
+        lines: dict[str, dict[str, Any]] = {}
+        for row in group:
+            line = lines.setdefault(row["variant"], {"N": row["variant"], "growth": row["growth"]})
+            line[str(row["size"])] = row["value"]
+        names = [name for name in (str(size) for size in SIZES[part]) if _is_in(name, lines)]
+        columns = [(name, name, ".2f") for name in (*names, "growth")]
+        table(lines.values(), ("N", "N", ""), *columns, title=f"{part}: {figure}")
+
+
+def _is_in(name: str, lines: Mapping[str, Mapping[str, Any]]) -> bool:
+    return any(name in line for line in lines.values())
+
+
+def judge(result: Mapping[str, Any], _: Machine) -> Judged:
+    """Judge what looking for work gains and costs, and what a message costs the pool."""
     value = {
-        (row["part"], row["figure"], row["variant"], row["size"]): row["value"] for row in rows
+        (row["part"], row["figure"], row["variant"], row["size"]): row["value"]
+        for row in result["rows"]
     }
 
     def ratio(figure: str, mine: str, other: str, size: int) -> float | None:
@@ -262,10 +295,12 @@ def verdicts(rows: list[dict[str, Any]]) -> list[str]:
         below = value.get(("messages", figure, other, size))
         return above / below if above is not None and below else None
 
-    lines = []
+    found: list[Row] = []
     own = value.get(("callbacks", "start us", "pool_spin", 1))
     if own is not None:
-        lines.append(_verdict("release to start without a wake-up, us", own, MAX_OWN_START_US))
+        limit = f"at most {MAX_OWN_START_US} us"
+        what = "release to start without a wake-up, us"
+        found.append(at_most(what, own, MAX_OWN_START_US, shape=limit))
     for size in SIZES["messages"]:
         lost = [
             value.get(("messages", "lost %", name, size), 0.0)
@@ -276,56 +311,16 @@ def verdicts(rows: list[dict[str, Any]]) -> list[str]:
         cpu = ratio("CPU us", "pool", "rclcpp_events", size)
         if cpu is not None:
             what = f"{size} a second: pool CPU / rclcpp_events"
-            lines.append(_verdict(what, cpu, MAX_CPU_OF_EVENTS))
+            found.append(at_most(what, cpu, MAX_CPU_OF_EVENTS, shape="no more CPU time"))
         pays = ratio("p50 us", "pool_adaptive", LISTENER, size)
         price = ratio("CPU us", "pool_adaptive", "pool", size)
         if pays is not None and price is not None:
-            is_met = pays <= MAX_LOOKING_RATIO or price <= MAX_LOOKING_CPU
-            lines.append(
-                f"  {'met   ' if is_met else 'MISSED'}  {size} a second: pool_adaptive p50 / "
-                f"listener {pays:.2f} (<= {MAX_LOOKING_RATIO}), "
-                f"or CPU / pool {price:.2f} (<= {MAX_LOOKING_CPU})"
-            )
-    return lines
-
-
-def _verdict(what: str, figure: float, limit: float) -> str:
-    return f"  {'met   ' if figure <= limit else 'MISSED'}  {what} {figure:.2f} (<= {limit})"
-
-
-def _median(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known and len(known) == len(values) else None
-
-
-def _show(part: str, sizes: list[int], found: Rows) -> list[dict[str, Any]]:
-    rows = []
-    width = max(len(name) for name, _ in found) if found else 0
-    for figure, title, unit in FIGURES[part]:
-        print(f"\n{part}: {title}")
-        print(f"  {'N':{width}}", *(f"{size:>9}" for size in sizes), f"{'growth':>9}")
-        for variant in dict.fromkeys(name for name, _ in found):
-            values = {}
-            for size in sizes:
-                median = _median([row[figure] for row in found.get((variant, size), [])])
-                if median is not None:
-                    values[size] = median / unit
-            growth = None
-            if len(values) > 1 and values[min(values)] > 0:
-                growth = values[max(values)] / values[min(values)]
-            cells = [f"{values[size]:9.2f}" if size in values else f"{'-':>9}" for size in sizes]
-            last = f"{'-' if growth is None else f'{growth:.2f}':>9}"
-            print(f"  {variant:{width}}", *cells, last)
-            rows += [
-                {
-                    "part": part,
-                    "figure": title,
-                    "variant": variant,
-                    "size": size,
-                    "rounds": len(found[variant, size]),
-                    "value": value,
-                    "growth": growth,
-                }
-                for size, value in values.items()
-            ]
-    return rows
+            found.append(
+                stated(
+                    f"{size} a second: pool_adaptive, p50 / listener, or CPU / pool", "-",
+                    f"{pays:.2f}, {price:.2f}",
+                    f"at most {MAX_LOOKING_RATIO}, or {MAX_LOOKING_CPU}",
+                    pays <= MAX_LOOKING_RATIO or price <= MAX_LOOKING_CPU,
+                )
+            )  # fmt: skip
+    return Judged(found)

@@ -10,21 +10,33 @@ notice when their thread does not run, since the host of a virtual machine may t
 another program: `away_ms` is that for the longest response (pauses of more than 0.1 ms),
 `net_max_ms` the longest response without it.
 
-Exits with 1 when it fails, with 2 for wrong arguments or without permission for SCHED_FIFO.
+Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments, with 77 without
+permission for SCHED_FIFO.
 """
 
 from __future__ import annotations
 
 import argparse
 import bisect
-import json
-import os
-import sys
-from pathlib import Path
+from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
-from rclrt_analysis.arguments import number_from, positive, writable_file
-from rclrt_analysis.statistics import percentile, quantiles
+from rclrt_analysis.arguments import number_from
+
+from rclrt_benchmarks.experiments.table_1 import PRINTED, bounds_of
+from rclrt_benchmarks.harness.frame import (
+    Result,
+    needs_fifo,
+    options,
+    path_of,
+    perform,
+    source,
+    summary,
+    table,
+    turns,
+)
+from rclrt_benchmarks.harness.row import Judged, Machine, Plot, Row, at_most, open_row, stated
 
 LEVELS = (60, 80, 90)
 TASKS = ("Imu", "Camera", "Lidar")
@@ -43,11 +55,22 @@ CPU = "0"
 PAUSE_NS = 100_000
 """From job to job it takes less."""
 
+TODAY = ("default", "static", "events")
+NAMES = {
+    "default": "default executor",
+    "static": "static executor",
+    "events": "events executor, FIFO",
+    "events_rm": "RM events",
+    "events_edf": "EDF events",
+    "pool": "pool, RM (ours at its best)",
+    "isolated": "a thread for each, RM",
+}
+BELOW = "every measured response below its bound"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
-    parser.add_argument("--rounds", type=positive, default=2, help="turns of each (%(default)s)")
+    options(parser, rounds=2)
     parser.add_argument(
         "--seconds", type=number_from(0.5, 3600, "s"), default=13.0, help="of a turn (%(default)g)"
     )
@@ -55,34 +78,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
-    from rclrt_analysis.model import ModelError
-    from rclrt_analysis.reference.environment import may_use_realtime
-    from rclrt_analysis.reference.program import Interrupt, ProgramError, find_program
+    return perform(arguments, _measure, _show, judge_drops, judge_responses)
 
-    if not may_use_realtime(PRIORITY):
-        print("SCHED_FIFO is not permitted: docs/how-to/real-time-permissions.md", file=sys.stderr)
-        return 2
-    if not find_program().exists():
-        print(f"{find_program()} is not built. Run ./rclrt build", file=sys.stderr)
-        return 1
+
+def _measure(arguments: argparse.Namespace) -> Result:
+    from rclrt_analysis.reference.program import Interrupt, ProgramError
+
+    needs_fifo(PRIORITY)
+    bounds = {level: bounds_of(level) for level in LEVELS}
+    programs = {level: _program(level) for level in LEVELS}
+    programs[LEVELS[0]].calibrate()
     found: dict[tuple[int, str], list[Any]] = {}
     with Interrupt() as interrupt:
-        try:
-            bounds = {level: _bounds(level) for level in LEVELS}
-            programs = {level: _program(level) for level in LEVELS}
-            programs[LEVELS[0]].calibrate()
-            for number in range(arguments.rounds):
-                for level, program in programs.items():
-                    program.iterations_per_ms = programs[LEVELS[0]].iterations_per_ms
-                    for name, executor in EXECUTORS.items():
-                        if interrupt.requested:
-                            raise ProgramError(1, "interrupted")
-                        (report,) = program.run(interrupt, executor, arguments.seconds)
-                        found.setdefault((level, name), []).append(report)
-                print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr)
-        except (ProgramError, ModelError) as error:
-            print(error, file=sys.stderr)
-            return 1
+        for order in turns(tuple(EXECUTORS), arguments.rounds):
+            for level, program in programs.items():
+                program.iterations_per_ms = programs[LEVELS[0]].iterations_per_ms
+                for name in order:
+                    if interrupt.requested:
+                        raise ProgramError(1, "interrupted")
+                    (report,) = program.run(interrupt, EXECUTORS[name], arguments.seconds)
+                    found.setdefault((level, name), []).append(report)
     rows = [
         _row(level, name, task, found[level, name], bounds[level][task])
         | (_net(task, found[level, name]) if name == BOUNDED else {})
@@ -90,83 +105,43 @@ def run(arguments: argparse.Namespace) -> int:
         for name in EXECUTORS
         for task in TASKS
     ]
-    _print(rows)
-    if arguments.json:
-        text = json.dumps({"schema": 1, "rows": rows}, indent=1)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
-    return 0
-
-
-def _scenarios() -> Path:
-    return Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "try/rclrt_scenarios"
+    return {"rows": rows}
 
 
 def _program(level: int) -> Any:
     """Return what runs the scenario; after an executor's name there may be options."""
-    from rclrt_analysis.reference.program import Program, find_program
+    from rclrt_analysis.reference.program import Program
 
     class WithOptions(Program):
         def command(self, executor: str, seconds: float, work_ms: float | None = None) -> list[str]:
-            name, *options = executor.split()
-            return [*super().command(name, seconds, work_ms), *options]
+            name, *more = executor.split()
+            return [*super().command(name, seconds, work_ms), *more]
 
-    return WithOptions(find_program(), _scenarios() / f"teper_seven_timers_{level}.yaml", cpus=CPU)
-
-
-def _bounds(level: int) -> dict[str, dict[str, float | None]]:
-    """Return the bounds of each task under the RM events executor, ms, by method."""
-    from rclrt_analysis.bounds.analyse import analyse
-    from rclrt_analysis.model import read_model
-
-    folder = _scenarios() / "models"
-    system = read_model(folder / f"teper_seven_timers_{level}.yaml", folder / "model.schema.json")
-    found: dict[str, dict[str, float | None]] = {task: {} for task in TASKS}
-    for method in ("paper", "exact"):
-        every = analyse(system, method).callbacks
-        for task in TASKS:
-            mine = [one.bound for one in every if one.name.startswith(task)]
-            known = [bound for bound in mine if bound is not None]
-            found[task][method] = max(known) / 1e6 if len(known) == len(mine) else None
-    return found
+    scenario = source() / "try/rclrt_scenarios" / f"teper_seven_timers_{level}.yaml"
+    path = path_of("rclrt_reference_system", "rclrt_reference_system")
+    return WithOptions(path, scenario, cpus=CPU)
 
 
 def _row(
-    level: int, name: str, task: str, reports: list[Any], bounds: dict[str, float | None]
-) -> dict[str, Any]:
+    level: int, name: str, task: str, reports: list[Any], bounds: Mapping[str, int | None]
+) -> Result:
     callbacks = [
         callback
         for report in reports
         for callback in report["callbacks"]
         if callback["node"].startswith(task)
     ]
-    response = sorted(
-        (end - release) / 1e6 for one in callbacks for release, _, end, *_ in one["jobs"]
-    )
-    of_rounds = [
-        max(
-            (end - release) / 1e6
-            for one in report["callbacks"]
-            if one["node"].startswith(task)
-            for release, _, end, *_ in one["jobs"]
-        )
-        for report in reports
-    ]
+    response = [(end - release) / 1e6 for one in callbacks for release, _, end, *_ in one["jobs"]]
     return {
         "level": level,
         "executor": name,
         "task": task,
-        "n": len(response),
         "dropped": sum(one["lost"] for one in callbacks),
         "misses": sum(one["deadline_misses"] for one in callbacks),
         "deadline_ms": callbacks[0]["deadline_ms"] or callbacks[0]["period_ms"],
-        "p50_ms": percentile(response, 0.5),
-        "p99_ms": percentile(response, 0.99),
-        "max_ms": response[-1],
-        "rounds_max_ms": of_rounds,
-        "bound_paper_ms": bounds["paper"],
-        "bound_exact_ms": bounds["exact"],
+        **{f"bound_{way}_ms": None if ns is None else ns / 1e6 for way, ns in bounds.items()},
         "in_force": all(report["attributes_in_force"] for report in reports),
-        "quantiles_ms": [round(ms, 4) for ms in quantiles(response)],
+        **summary(response, "ms", 4),
     }
 
 
@@ -198,18 +173,99 @@ def _busy_since(time: int, jobs: list[tuple[int, int]]) -> int:
     return time
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
-    print("response times, ms; bounds are of the RM events executor: Theorem 1 / exact")
-    print(
-        f"  {'U %':>4} {'executor':12} {'task':7} {'n':>6} {'dropped':>7} {'misses':>6} {'p50':>8}"
-        f" {'max':>8} {'bounds':>16}"
-    )
-    for row in rows:
-        p50 = "-" if row["p50_ms"] is None else f"{row['p50_ms']:.2f}"
-        two = [row[f"bound_{way}_ms"] for way in ("paper", "exact")]
-        bounds = " / ".join("-" if ms is None else f"{ms:.2f}" for ms in two)
-        print(
-            f"  {row['level']:4} {row['executor']:12} {row['task']:7} {row['n']:6}"
-            f" {row['dropped']:7} {row['misses']:6} {p50:>8} {row['max_ms']:8.2f} {bounds:>16}"
-            + ("" if row["in_force"] else "  REFUSED: without its priorities")
+def _show(result: Result) -> None:
+    table(
+        result["rows"], ("U %", "level", "d"), ("executor", "executor", ""), ("task", "task", ""),
+        ("n", "n", "d"), ("dropped", "dropped", "d"), ("misses", "misses", "d"),
+        ("p50", "p50_ms", ".2f"), ("max", "max_ms", ".2f"), ("Theorem 1", "bound_paper_ms", ".2f"),
+        ("exact", "bound_exact_ms", ".2f"),
+        ("", lambda row: "" if row["in_force"] else "REFUSED: without its priorities", ""),
+        title="response times, ms; bounds are of the RM events executor",
+    )  # fmt: skip
+
+
+def judge_drops(result: Mapping[str, Any], _: Machine) -> Judged:
+    """Judge what was dropped."""
+    rows = result["rows"]
+    found: list[Row] = []
+    for name, text in NAMES.items():
+        mine = [row for row in rows if row["executor"] == name]
+        dropped, misses = (sum(row[key] for row in mine) for key in ("dropped", "misses"))
+        jobs = dropped + sum(row["n"] for row in mine)
+        ours = f"{dropped} of {jobs} dropped, {misses} late"
+        if name in TODAY:
+            found.append(
+                stated(
+                    text, "dropped, up to 10 %", ours, "drops or delays jobs",
+                    dropped + misses > 0,
+                )
+            )  # fmt: skip
+        else:
+            found.append(stated(text, "none dropped", ours, "drops none", dropped == 0))
+        if not all(row["in_force"] for row in mine):
+            found[-1].refuse("its real-time priorities were refused")
+    levels = sorted({row["level"] for row in rows})
+    curves = {text: [_share(rows, name, level) for level in levels] for name, text in NAMES.items()}
+    plot = Plot("jobs that were dropped", "%", curves, {"paper, most": 10.0}, levels, "load, %")
+    return Judged(found, [plot])
+
+
+def _share(rows: list[Mapping[str, Any]], name: str, level: int) -> float:
+    mine = [row for row in rows if (row["executor"], row["level"]) == (name, level)]
+    dropped = sum(row["dropped"] for row in mine)
+    return float(100 * dropped / max(1, dropped + sum(row["n"] for row in mine)))
+
+
+def judge_responses(result: Mapping[str, Any], _: Machine) -> Judged:
+    """Judge response times against their bounds and deadlines."""
+    rows = result["rows"]
+    of = {(row["executor"], row["task"], row["level"]): row for row in rows}
+    found: list[Row] = []
+    for task, level in product(TASKS, LEVELS):
+        printed = float(PRINTED[level][task])
+        mine = of["events_rm", task, level]
+        bound = mine["bound_exact_ms"]
+        name, shape = f"RM events, {task} at {level} %: longest response / exact bound", BELOW
+        if bound is None:
+            found.append(open_row(name, f"bound {printed:g} ms", shape, "there is no bound"))
+            continue
+        away = f", its thread away for {mine['away_ms']:.2f} ms of it" * (mine["max_ms"] > bound)
+        found.append(
+            at_most(
+                name, mine["net_max_ms"] / bound, 1.0, shape=shape,
+                paper=f"bound {printed:g} ms",
+                ours=f"{mine['max_ms']:.2f} ms of {bound:.2f} ms, n={mine['n']}{away}",
+            )
+        )  # fmt: skip
+        found[-1].margin = None  # A bound is good if it is near.
+    late = {name: sum(of[name, "Imu", level]["misses"] for level in (60, 80, 90)) for name in NAMES}
+    for name, text in NAMES.items():
+        is_today = name in TODAY
+        found.append(
+            stated(
+                f"IMU: {text}", "late" if is_today else "in time",
+                f"{late[name]} deadlines missed",
+                "the IMU is late under default, static and FIFO events alone",
+                (late[name] > 0) == is_today,
+            )
+        )  # fmt: skip
+    best = [
+        of["pool", "Imu", level]["max_ms"] / of["events_rm", "Imu", level]["max_ms"]
+        for level in (60, 80, 90)
+    ]
+    found.append(
+        at_most(
+            "ours at its best: IMU on the preemptive pool / RM events, longest response",
+            max(best), 1.0, shape="nothing waits for a callback of lower rate",
+            paper="not preemptive", ours=f"{min(best):.2f} to {max(best):.2f}",
         )
+    )  # fmt: skip
+    plots = [
+        Plot(
+            f"{task} at 90 %: response times", "ms",
+            {NAMES[name]: of[name, task, 90]["quantiles_ms"] for name in NAMES},
+            {"paper's bound": float(PRINTED[90][task])},
+        )
+        for task in ("Camera", "Lidar", "Imu")
+    ]  # fmt: skip
+    return Judged(found, plots)

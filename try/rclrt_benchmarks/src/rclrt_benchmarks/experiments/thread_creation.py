@@ -6,20 +6,28 @@ pthread_create() again and again, each thread joined before the next one, and th
 and a release for rclrt's pool, whose thread sleeps. Of each: how long the call takes, and how long
 until the thread or the job begins. All under SCHED_OTHER; the three take turns.
 
-Exits with 1 when it fails, with 2 for wrong arguments.
+Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
-from rclrt_analysis.statistics import percentile, quantiles
+from rclrt_analysis.arguments import positive
+
+from rclrt_benchmarks.harness.frame import (
+    Result,
+    options,
+    parsed,
+    path_of,
+    perform,
+    summary,
+    table,
+)
+from rclrt_benchmarks.harness.row import Judged, Machine, Plot, Row, at_most, ratio_of
 
 WAYS = {
     "joined": "pthread_create(), joined before the next",
@@ -27,12 +35,12 @@ WAYS = {
     "pool": "a release for the pool",
 }
 MOST = 1_000_000
+FAR_UNDER_US = 100.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
-    parser.add_argument("--rounds", type=positive, default=5, help="turns of each (%(default)s)")
+    options(parser, rounds=5)
     parser.add_argument(
         "--threads", type=_threads, default=2000, help="of each way, a round (%(default)s)"
     )
@@ -47,48 +55,52 @@ def _threads(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
-    program = (
-        Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks" / "thread_creation"
-    )
-    rounds = []
-    for _ in range(arguments.rounds):
-        try:
-            done = subprocess.run(
-                [str(program), str(arguments.threads)],
-                stdout=subprocess.PIPE, text=True, check=True,
-            )  # fmt: skip
-        except (OSError, subprocess.SubprocessError) as error:
-            print(error, file=sys.stderr)
-            return 1
-        rounds.append(json.loads(done.stdout))
-    print(f"us; {arguments.rounds} rounds of {arguments.threads} threads; SCHED_OTHER")
-    print(f"  {'':42} {'':10} {'n':>7} {'p50':>8} {'p99':>8} {'max':>9}")
+    return perform(arguments, _measure, _show, judge)
+
+
+def _measure(arguments: argparse.Namespace) -> Result:
+    program = path_of("thread_creation")
+    rounds = [parsed(program, arguments.threads) for _ in range(arguments.rounds)]
     rows = []
-    for way, text in WAYS.items():
+    for way in WAYS:
         for what in ("call", "start"):
-            of_rounds = [[ns / 1000 for ns in one[way][f"{what}_ns"]] for one in rounds]
-            every = sorted(us for one in of_rounds for us in one)
-            p50, p99 = percentile(every, 0.5), percentile(every, 0.99)
-            cells = ["-" if us is None else f"{us:.1f}" for us in (p50, p99, max(every))]
-            print(f"  {text:42} {what:10} {len(every):7} {cells[0]:>8} {cells[1]:>8} {cells[2]:>9}")
-            rows.append(
-                {
-                    "way": way,
-                    "what": what,
-                    "n": len(every),
-                    "p50_us": p50,
-                    "p99_us": p99,
-                    "max_us": max(every),
-                    "rounds_p50_us": [percentile(sorted(one), 0.5) for one in of_rounds],
-                    "quantiles_us": quantiles(every),
-                }
+            us = [ns / 1000 for one in rounds for ns in one[way][f"{what}_ns"]]
+            rows.append({"way": way, "what": what, **summary(us, "us")})
+    errors = [one["not_joined"]["errno"] for one in rounds if one["not_joined"]["errno"]]
+    return {"refused": [os.strerror(error) for error in errors], "rows": rows}
+
+
+def _show(result: Result) -> None:
+    table(
+        result["rows"], ("", lambda row: WAYS[row["way"]], ""), ("", "what", ""), ("n", "n", "d"),
+        ("p50 us", "p50_us", ".1f"), ("p99 us", "p99_us", ".1f"), ("max us", "max_us", ".1f"),
+    )  # fmt: skip
+    if result["refused"]:
+        print(f"without joining the system allowed fewer threads: {result['refused'][0]}")
+
+
+def judge(result: Mapping[str, Any], _: Machine) -> Judged:
+    """Judge creating threads against releasing a job."""
+    rows = {(row["way"], row["what"]): row for row in result["rows"]}
+    found: list[Row] = []
+    for way, name in (("joined", "one after the other"), ("not_joined", "without joining")):
+        p50 = rows[way, "call"]["p50_us"]
+        found.append(
+            at_most(
+                f"pthread_create(), {name}: median / 100 us", ratio_of(p50, FAR_UNDER_US), 1.0,
+                shape="the median far under 100 us", paper="a figure",
+                ours="-" if p50 is None else f"{p50:.1f} us",
             )
-    refused = [
-        os.strerror(one["not_joined"]["errno"]) for one in rounds if one["not_joined"]["errno"]
-    ]
-    if refused:
-        print(f"without joining the system allowed fewer threads: {refused[0]}")
-    if arguments.json:
-        text = json.dumps({"schema": 1, "refused": refused, "rows": rows}, indent=1)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
-    return 0
+        )  # fmt: skip
+    for what, text in (("call", "the call"), ("start", "until it begins")):
+        mine, theirs = (rows[way, what]["p50_us"] for way in ("pool", "joined"))
+        ratio = ratio_of(mine, theirs)
+        found.append(
+            at_most(
+                f"release for the pool / creating a thread, {text}: median", ratio, 1.0,
+                shape="giving a job to a thread that exists is cheaper", paper="the reason for it",
+                ours="-" if ratio is None else f"{ratio:.2f} ({mine:.1f} / {theirs:.1f} us)",
+            )
+        )  # fmt: skip
+    curves = {f"{way}, {what}": row["quantiles_us"] for (way, what), row in rows.items()}
+    return Judged(found, [Plot("creating a thread, and a release for the pool", "us", curves)])

@@ -9,44 +9,76 @@ period. It is told not to keep CPUs from sleeping, as no executor does that. "ev
 events executor with release-and-execute: the thread that waits for timers runs them, and hands over
 to no other one.
 
-Exits with 1 when it fails, with 2 for wrong arguments or without permission for SCHED_FIFO.
+Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments, with 77 without
+permission for SCHED_FIFO.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import os
 import re
 import shutil
-import subprocess
-import sys
+from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
-from rclrt_analysis.reference.program import ends_with_us
-from rclrt_analysis.statistics import percentile, quantiles
+from rclrt_analysis.arguments import positive
+from rclrt_analysis.statistics import percentile
+
+from rclrt_benchmarks.harness.frame import (
+    FailedError,
+    Result,
+    needs_fifo,
+    options,
+    output,
+    parsed,
+    path_of,
+    perform,
+    summary,
+    table,
+    turns,
+)
+from rclrt_benchmarks.harness.row import (
+    FAILS,
+    TOO_FEW,
+    Judged,
+    Machine,
+    Plot,
+    Row,
+    at_most,
+    open_row,
+    ratio_of,
+    stated,
+)
 
 EXECUTORS = (
-    "pool",
-    "events",
-    "events_re",
-    "isolated",
-    "waitset_single",
-    "waitset_multi",
-    "events_fifo",
-)
+    "pool", "events", "events_re", "isolated", "waitset_single", "waitset_multi", "events_fifo",
+)  # fmt: skip
 YARDSTICK = "cyclictest"
 PRIORITY = 50
 PERIODS_MS = (0.1, 0.5, 1.0, 10.0, 50.0, 100.0)
 WARM_UP = 10
 SPARE = 30
 LEAST_SAMPLES = 5
-PATIENCE_S = 60.0
 SAMPLE = re.compile(r"^ *(\d+): *\d+: *(-?\d+)$", re.MULTILINE)
+
+# Period in ms: 99th percentiles of ROSRT, native, events executor, us.
+TABLE_3 = {
+    0.1: (1.8, 1.6, 1.5),
+    0.5: (2.1, 7.3, 1.4),
+    1.0: (10.4, 10.6, 10.4),
+    10.0: (10.2, 19.9, 8.5),
+    50.0: (11.0, 22.1, 12.8),
+    100.0: (10.7, 24.1, 13.5),
+}
+NEAR = 1.2
+NATIVE = "waitset_multi"
+BEST = "events_re"
+HANDS_OVER = "the thread that waits for timers wakes the one that runs the callback: two wake-ups"
+NO_YARDSTICK = "no cyclictest: apt-get install rt-tests"
+LEAST_US = 0.1
+PLOTTED_MS = (0.1, 1.0, 10.0, 100.0)
 
 
 def _periods(text: str) -> tuple[float, ...]:
@@ -65,8 +97,7 @@ def _timers(text: str) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the rows there")
-    parser.add_argument("--rounds", type=positive, default=5, help="turns of each (%(default)s)")
+    options(parser, rounds=5)
     parser.add_argument(
         "--samples", type=positive, default=1000, help="of a timer, a turn (%(default)s)"
     )
@@ -83,40 +114,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment."""
-    from rclrt_analysis.reference.environment import may_use_realtime
+    return perform(arguments, _measure, _show, judge if arguments.timers == 1 else judge_ten)
 
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
-    if not may_use_realtime(PRIORITY):
-        print("SCHED_FIFO is not permitted: docs/how-to/real-time-permissions.md", file=sys.stderr)
-        return 2
-    yardstick = shutil.which(YARDSTICK)
-    who = [*([YARDSTICK] if yardstick else []), *EXECUTORS]
-    if not yardstick:
+
+def _measure(arguments: argparse.Namespace) -> Result:
+    needs_fifo(PRIORITY)
+    has_yardstick = shutil.which(YARDSTICK) is not None
+    if not has_yardstick:
         print("no cyclictest: install the package rt-tests (apt-get install rt-tests)")
+    names = [*([YARDSTICK] if has_yardstick else []), *EXECUTORS]
     jitters: dict[tuple[float, str], list[list[float]]] = {}
     in_force: dict[str, set[str]] = {YARDSTICK: {f"fifo {PRIORITY}"}}
-    try:
-        for number in range(arguments.rounds):
-            for period_ms in arguments.periods_ms:
-                # Everybody comes after everybody else once in a while.
-                for name in [*who[number % len(who) :], *who[: number % len(who)]]:
-                    found = _turn(name, period_ms, arguments, in_force)
-                    jitters.setdefault((period_ms, name), []).append(found)
-            print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr)
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    for order in turns(names, arguments.rounds):
+        for period_ms in arguments.periods_ms:
+            for name in order:
+                found = _turn(name, period_ms, arguments, in_force)
+                jitters.setdefault((period_ms, name), []).append(found)
     rows = [
         _row(name, period_ms, arguments.timers, jitters[period_ms, name], in_force[name])
         for period_ms in arguments.periods_ms
-        for name in who
+        for name in names
     ]
-    _print(rows, arguments.timers)
-    if arguments.json:
-        text = json.dumps({"schema": 1, "rows": rows}, indent=1)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
-    return 0
+    return {"rows": rows}
 
 
 def _turn(
@@ -129,12 +148,10 @@ def _turn(
     if name == YARDSTICK:
         starts = _cyclictest(period_us, samples, arguments.timers)
     else:
-        folder = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks"
-        command = [*ends_with_us(), str(folder / "timer_jitter"), "--executor", name]
-        command += ["--timers", str(arguments.timers), "--period-us", str(period_us)]
-        command += ["--samples", str(samples), "--warm-up", str(WARM_UP)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        result = json.loads(done.stdout)
+        result = parsed(
+            path_of("timer_jitter"), "--executor", name, "--timers", arguments.timers,
+            "--period-us", period_us, "--samples", samples, "--warm-up", WARM_UP,
+        )  # fmt: skip
         starts = result["starts_ns"]
         in_force.setdefault(name, set()).update(result["in_force"])
     return [
@@ -146,26 +163,13 @@ def _turn(
 
 def _cyclictest(period_us: int, samples: int, threads: int) -> list[list[int]]:
     """Return when each of its threads has run, ns, from its own first period on."""
-    command = [
-        *ends_with_us(),
-        YARDSTICK,
-        "--default-system",
-        "-v",
-        "-N",
-        "-d",
-        "0",
-        "-p",
-        str(PRIORITY),
-    ]
     # It ends when the first thread has had all of its cycles; others may have left some out.
     cycles = samples + WARM_UP + SPARE
-    command += ["-t", str(threads), "-i", str(period_us), "-l", str(cycles)]
-    limit_s = 3 * cycles * period_us / 1e6 + PATIENCE_S
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True, check=True, timeout=limit_s,
+    said = output(
+        YARDSTICK, "--default-system", "-v", "-N", "-d", 0, "-p", PRIORITY, "-t", threads,
+        "-i", period_us, "-l", cycles,
     )  # fmt: skip
-    return cyclictest_starts(done.stdout, period_us, samples, threads)
+    return cyclictest_starts(said, period_us, samples, threads)
 
 
 def cyclictest_starts(text: str, period_us: int, samples: int, threads: int) -> list[list[int]]:
@@ -175,14 +179,14 @@ def cyclictest_starts(text: str, period_us: int, samples: int, threads: int) -> 
 
     Raises
     ------
-    ValueError
+    FailedError
         They are not as many as were asked for.
     """
     late: dict[int, list[int]] = {number: [] for number in range(threads)}
     for thread, latency in SAMPLE.findall(text):
         late.setdefault(int(thread), []).append(int(latency))
     if len(late) != threads or any(len(values) < samples for values in late.values()):
-        raise ValueError(f"{YARDSTICK} does not print {samples} samples of {threads} threads")
+        raise FailedError(f"{YARDSTICK} does not print {samples} samples of {threads} threads")
     return [_starts(values[-samples:], period_us * 1000) for values in late.values()]
 
 
@@ -196,45 +200,196 @@ def _starts(late: list[int], period_ns: int) -> list[int]:
 
 def _row(
     name: str, period_ms: float, timers: int, rounds: list[list[float]], policies: set[str]
-) -> dict[str, Any]:
-    every = sorted(us for one in rounds for us in one)
+) -> Result:
+    every = [us for one in rounds for us in one]
     period_us = period_ms * 1000
     skipped = sum(round(us / period_us) for us in every)
+    low = percentile(sorted(-us for us in every), 0.99)
     return {
         "executor": name,
         "timers": timers,
         "period_ms": period_ms,
-        "n": len(every),
-        "p1_us": _low(every),
-        "mean_us": sum(every) / len(every),
+        "p1_us": None if low is None else -low,
         "skipped": skipped,
         "drift_us": (sum(every) - skipped * period_us) / len(every),
-        "p99_us": percentile(every, 0.99),
-        "min_us": every[0],
-        "max_us": every[-1],
         "turns": len(rounds) * timers,
         "in_force": sorted(policies),
         "rounds_p90_us": [percentile(sorted(one), 0.9) for one in rounds],
-        "quantiles_us": [round(us, 3) for us in quantiles(every)],
+        **summary(every, "us"),
     }
 
 
-def _low(every: list[float]) -> float | None:
-    """Return the largest sample of which 99 % are not below."""
-    value = percentile(sorted(-us for us in every), 0.99)
-    return None if value is None else -value
+def _show(result: Result) -> None:
+    table(
+        result["rows"], ("period ms", "period_ms", "g"), ("", "executor", ""), ("n", "n", "d"),
+        ("1 %", "p1_us", ".1f"), ("99 %", "p99_us", ".1f"), ("max", "max_us", ".1f"),
+        ("skipped", "skipped", "d"), ("drift", "drift_us", ".3f"),
+        ("", lambda row: ", ".join(row["in_force"]), ""), title="jitter, us",
+    )  # fmt: skip
 
 
-def _print(rows: list[dict[str, Any]], timers: int) -> None:
-    print(f"jitter of {timers} timer{'s' if timers > 1 else ''}, us")
-    print(
-        f"  {'period ms':>9} {'':15} {'n':>6} {'1 %':>9} {'mean':>8} {'99 %':>9} {'max':>9}"
-        f" {'skipped':>8}"
-    )
-    for row in rows:
-        low, high = ("-" if row[key] is None else f"{row[key]:.1f}" for key in ("p1_us", "p99_us"))
-        print(
-            f"  {row['period_ms']:9g} {row['executor']:15} {row['n']:6} {low:>9}"
-            f" {row['mean_us']:8.2f} {high:>9} {row['max_us']:9.1f} {row['skipped']:8}"
-            f"  {', '.join(row['in_force'])}"
+Rows = Mapping[tuple[float, str], Mapping[str, Any]]
+
+
+def _rows(result: Mapping[str, Any]) -> Rows:
+    return {(row["period_ms"], row["executor"]): row for row in result["rows"]}
+
+
+def _ratio(rows: Rows, period: float, name: str, other: str, key: str = "p99_us") -> float | None:
+    mine, theirs = (rows.get((period, who), {}).get(key) for who in (name, other))
+    return ratio_of(mine, theirs)
+
+
+def _both(rows: Rows, period: float, name: str, other: str) -> str:
+    cells = [rows[period, who]["p99_us"] for who in (name, other)]
+    if None in cells:
+        return "-"
+    n = rows[period, name]["n"]
+    return f"{cells[0] / cells[1]:.2f} ({cells[0]:.1f} / {cells[1]:.1f} us, n={n})"
+
+
+def _rounds(rows: Rows, period: float, name: str, other: str) -> tuple[float, ...]:
+    pair = [rows[period, who]["rounds_p90_us"] for who in (name, other)]
+    return tuple(a / b for a, b in zip(*pair, strict=True) if a and b)
+
+
+def _drift(row: Mapping[str, Any]) -> Row:
+    """Judge the mean, but for periods that were skipped.
+
+    The jitters of a turn add up to what its last start was off less its first one: twice what lies
+    between the percentiles is far more than that, and a drift would soon be more.
+    """
+    name, paper = f"{row['executor']}, {row['period_ms']:g} ms: mean", "0.0 (-0.1) us"
+    spread = _spread(row)
+    if spread is None:
+        return open_row(name, paper, "no drift", TOO_FEW)
+    limit = 2 * spread * row["turns"] / row["n"] + 0.05
+    skipped = f", {row['skipped']} periods skipped" if row["skipped"] else ""
+    return stated(
+        name, paper, f"{row['drift_us']:.3f} us{skipped}", "no drift",
+        abs(row["drift_us"]) <= limit,
+    )  # fmt: skip
+
+
+def judge(result: Mapping[str, Any], _: Machine) -> Judged:
+    """Judge one timer."""
+    rows = _rows(result)
+    periods = sorted({period for period, _ in rows})
+    found: list[Row] = []
+    for period in periods:
+        ours, native, events = TABLE_3.get(period, (None, None, None))
+        for name, printed in (("pool", ours), ("events", events)):
+            found.append(_against_yardstick(rows, period, name, printed))
+            if name == "pool" and ours and native:
+                found.append(
+                    _explained(
+                        at_most(
+                            f"pool / wait set, {period:g} ms: p99",
+                            _ratio(rows, period, name, NATIVE),
+                            1.0,
+                            shape="the wait set significantly worse in almost all cases",
+                            paper=f"{ours / native:.2f} ({ours:g} / {native:g} us)",
+                            printed=ours / native,
+                            ours=_both(rows, period, name, NATIVE),
+                        ),
+                        _with_one(_ratio(rows, period, BEST, NATIVE)),
+                    )
+                )
+            found.append(_drift(rows[period, name]))
+        if (period, BEST) in rows:
+            found.append(_against_yardstick(rows, period, BEST, None))
+    plots = []
+    for period in periods:
+        if period not in PLOTTED_MS:
+            continue
+        curves = _without_sign(rows, period)
+        marks = {}
+        if period in TABLE_3:
+            names = ("ROS^RT", "native", "events")
+            marks = {
+                f"paper's p99, {who}": us for who, us in zip(names, TABLE_3[period], strict=True)
+            }
+        plots.append(
+            Plot(f"one timer, {period:g} ms: jitter without its sign", "us", curves, marks)
         )
+    return Judged(found, plots)
+
+
+def _against_yardstick(rows: Rows, period: float, name: str, printed: float | None) -> Row:
+    title = f"{name} / cyclictest, {period:g} ms: p99"
+    paper = "not printed" if printed is None else f"p99 {printed:g} us"
+    shape = "no worse than cyclictest by more than 20 %"
+    if (period, YARDSTICK) not in rows:
+        return open_row(title, paper, shape, NO_YARDSTICK)
+    if name == BEST:
+        title = f"ours at its best: release-and-execute / cyclictest, {period:g} ms: p99"
+        shape = "no hand-over: as near to cyclictest"
+    row = at_most(
+        title, _ratio(rows, period, name, YARDSTICK), NEAR, shape=shape, paper=paper,
+        ours=_both(rows, period, name, YARDSTICK),
+    )  # fmt: skip
+    if name != BEST:
+        return _explained(row, _with_one(_ratio(rows, period, BEST, YARDSTICK)))
+    if row.verdict == FAILS:
+        rounds = ", ".join(f"{ratio:.2f}" for ratio in _rounds(rows, period, name, YARDSTICK))
+        row.why = f"90th percentiles of its rounds / those of cyclictest: {rounds}"
+    return row
+
+
+def _explained(row: Row, with_one: str) -> Row:
+    """Return a row of an executor that hands over, and why it does not hold, if it does not."""
+    if row.verdict == FAILS:
+        row.why = HANDS_OVER + with_one
+    return row
+
+
+def _with_one(ratio: float | None) -> str:
+    return "" if ratio is None else f"; with one (release-and-execute) {ratio:.2f}"
+
+
+def _without_sign(rows: Rows, period: float) -> dict[str, list[float]]:
+    """Return distributions for an axis of logarithms: early and late are much alike."""
+    return {
+        who: sorted(max(LEAST_US, abs(us)) for us in row["quantiles_us"])
+        for (at, who), row in rows.items()
+        if at == period
+    }
+
+
+def _spread(row: Mapping[str, Any]) -> float | None:
+    low, high = row["p1_us"], row["p99_us"]
+    return None if low is None or high is None else high - low
+
+
+def judge_ten(result: Mapping[str, Any], _: Machine) -> Judged:
+    """Judge ten timers at once."""
+    rows = _rows(result)
+    found = []
+    curves = {}
+    for period in sorted({period for period, _ in rows}):
+        mine = {who: _spread(row) for (at, who), row in rows.items() if at == period}
+        for name in ("pool", "isolated", "events"):
+            ratio = ratio_of(mine.get(name), mine.get(NATIVE))
+            best = " (ours: a thread a group)" if name == "isolated" else ""
+            row = at_most(
+                f"{name}{best} / wait set with ten threads: p1 to p99", ratio, 1.0,
+                shape="tighter than the multi-threaded wait set", paper="a figure",
+            )  # fmt: skip
+            found.append(_explained(row, _with_one(ratio_of(mine.get(BEST), mine.get(NATIVE)))))
+        if BEST in mine:
+            found.append(
+                at_most(
+                    "ours at its best: release-and-execute / wait set with ten threads: p1 to p99",
+                    ratio_of(mine[BEST], mine.get(NATIVE)), 1.0,
+                    shape="tighter, since the thread that waits for timers runs them",
+                )
+            )  # fmt: skip
+        if YARDSTICK in mine:
+            row = at_most(
+                "pool / cyclictest with ten threads: p1 to p99",
+                ratio_of(mine.get("pool"), mine[YARDSTICK]), 2.0,
+                shape="ours: at most twice what ten threads that only sleep have",
+            )  # fmt: skip
+            found.append(_explained(row, _with_one(ratio_of(mine.get(BEST), mine[YARDSTICK]))))
+        curves = _without_sign(rows, period)
+    return Judged(found, [Plot("ten timers, 10 ms: jitter without its sign", "us", curves)])

@@ -6,28 +6,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rclrt_analysis.evaluation.experiment import (
+from rclrt_benchmarks.experiments import (
+    budget,
+    control_loop,
+    dispatch,
+    edf,
+    hosts,
+    isolation_cost,
+    pods,
+    seven_timers,
+    table_1,
+    thread_creation,
+    timer_jitter,
+    waters,
+)
+from rclrt_benchmarks.harness import reference
+from rclrt_benchmarks.harness.experiment import (
     EFFORTS,
     FULL,
     QUICK,
     SHORT,
     TRY,
     Experiment,
-    Judge,
-    Machine,
     needs_realtime,
 )
-from rclrt_analysis.evaluation.judges import (
-    beside,
-    computed,
-    dispatch,
-    hosts,
-    isolation,
-    kernel,
-    reference,
-    seven_timers,
-    timers,
-)
+from rclrt_benchmarks.harness.row import Judge, Machine
 
 DISPATCHED = "pool,events,isolated,pool_inline,waitset_single,waitset_multi"
 HOT_PATH = (
@@ -132,7 +135,7 @@ def _same(*words: str) -> dict[str, Sequence[str]]:
 def _pods(name: str, source: str, title: str) -> Experiment:
     command = _same("bench", "pods", "--only", name)
     limits = _limits(MINUTE, MINUTE)
-    return Experiment(name, source, title, command, limits, computed.pods(name))
+    return Experiment(name, source, title, command, limits, pods.judge_of(name))
 
 
 def _two_cpus(machine: Machine) -> str:
@@ -150,7 +153,7 @@ def experiments() -> list[Experiment]:
                 effort: ["bench", "thread-creation", "--rounds", rounds, "--threads", threads]
                 for effort, (rounds, threads) in THREADS.items()
             },
-            _limits(5 * MINUTE, 10 * MINUTE), timers.judge_threads,
+            _limits(5 * MINUTE, 10 * MINUTE), thread_creation.judge,
         ),
         Experiment(
             "dispatch", "[ROSRT Fig. 7]", "from publication to start of the callback",
@@ -168,12 +171,12 @@ def experiments() -> list[Experiment]:
         ),
         Experiment(
             "timer-jitter", "[ROSRT Table III]", "jitter of one timer, beside cyclictest",
-            _jitter(), _limits(20 * MINUTE, 4 * hours), timers.judge, needs_realtime,
+            _jitter(), _limits(20 * MINUTE, 4 * hours), timer_jitter.judge, needs_realtime,
         ),
         Experiment(
             "timer-jitter-10", "[ROSRT Fig. 9]", "jitter of ten timers, ten threads",
             _jitter("--timers", "10", "--periods-ms", "10"), _limits(10 * MINUTE, 1 * hours),
-            timers.judge_ten, needs_realtime,
+            timer_jitter.judge_ten, needs_realtime,
         ),
         Experiment(
             "autoware", "[ROSRT Figs. 10, 11; Teper25 Fig. 9]", "hot path of the reference system",
@@ -195,7 +198,7 @@ def experiments() -> list[Experiment]:
                 ]
                 for effort, (rounds, seconds, callbacks) in ISOLATION.items()
             },
-            _limits(20 * MINUTE, 3 * hours), isolation.judge,
+            _limits(20 * MINUTE, 3 * hours), isolation_cost.judge,
         ),
         _seven(
             "dropped-jobs", "[Teper25 Fig. 4]", "jobs dropped by seven timers on one CPU",
@@ -205,11 +208,11 @@ def experiments() -> list[Experiment]:
             "response-times", "[Teper25 Figs. 5 to 7]", "response times beside their bounds",
             seven_timers.judge_responses,
         ),
-        _edf("edf-order", "order of deadlines in the kernel", kernel.judge_order),
-        _edf("edf-preemption", "preemption by deadline in the kernel", kernel.judge_preemption),
+        _edf("edf-order", "order of deadlines in the kernel", edf.judge_order),
+        _edf("edf-preemption", "preemption by deadline in the kernel", edf.judge_preemption),
         Experiment(
             "table-1", "[Teper25 Table I]", "bounds of seven timers",
-            _same("bench", "table-1"), _limits(MINUTE, MINUTE), computed.table_1,
+            _same("bench", "table-1"), _limits(MINUTE, MINUTE), table_1.judge,
         ),
         Experiment(
             "waters", "[Teper25 Fig. 8]", "end-to-end bounds of random task sets",
@@ -217,7 +220,7 @@ def experiments() -> list[Experiment]:
                 effort: ["bench", "waters", "--sets", str(sets)]
                 for effort, sets in zip(EFFORTS, (20, 1000, 1000, 1000), strict=True)
             },
-            _limits(5 * MINUTE, 5 * MINUTE), computed.waters,
+            _limits(5 * MINUTE, 5 * MINUTE), waters.judge,
         ),
         _pods("pods-chains", "[PoDS Fig. 10]", "more chains on one serial line"),
         _pods("pods-packet-size", "[PoDS Fig. 11]", "larger messages"),
@@ -232,7 +235,7 @@ def experiments() -> list[Experiment]:
                 ]
                 for effort, (rounds, cycles, kinds) in CONTROL.items()
             },
-            _limits(15 * MINUTE, 4 * hours), beside.judge_control, needs_realtime,
+            _limits(15 * MINUTE, 4 * hours), control_loop.judge, needs_realtime,
         ),
         Experiment(
             "chain-beside-best-effort", "beyond the papers",
@@ -241,7 +244,7 @@ def experiments() -> list[Experiment]:
                 effort: ["bench", "budget", "--rounds", rounds, "--seconds", seconds, *more]
                 for effort, (rounds, seconds, *more) in CHAIN.items()
             },
-            _limits(15 * MINUTE, 3 * hours), beside.judge_chain, needs_realtime,
+            _limits(15 * MINUTE, 3 * hours), budget.judge, needs_realtime,
         ),
         Experiment(
             "hosts", "beyond the papers", "one graph on two and four hosts whose clocks differ",

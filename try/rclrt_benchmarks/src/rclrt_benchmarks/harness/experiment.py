@@ -8,36 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rclrt_analysis.evaluation.row import Plot, Row
+from rclrt_benchmarks.harness.row import Judge, Machine, Plot, Row
 
 TRY = "try"
 QUICK = "quick"
 SHORT = "short"
 FULL = "full"
 EFFORTS = (TRY, QUICK, SHORT, FULL)
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What an experiment may need."""
-
-    cpus: int
-    realtime: bool
-    rclcpp: bool
-    cyclictest: bool
-    why_no_vm: str
-    why_no_hosts: str = ""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What comes of one experiment."""
-
-    rows: Sequence[Row]
-    plots: Sequence[Plot] = ()
-
-
-Judge = Callable[[Mapping[str, Any], Machine], Judged]
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.evaluation.experiment import Machine
 from rclrt_analysis.reference import environment
+
+from rclrt_benchmarks.harness.row import Machine
 
 WORKER_PRIORITY = 51
 

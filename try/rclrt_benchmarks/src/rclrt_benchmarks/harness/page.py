@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.evaluation.compare import Change
-from rclrt_analysis.evaluation.experiment import Run
-from rclrt_analysis.evaluation.plots import draw
-from rclrt_analysis.evaluation.row import FAILS, HOLDS, OPEN, Row
-from rclrt_analysis.pages.frame import render
+import jinja2
+
+from rclrt_benchmarks.harness.experiment import Run
+from rclrt_benchmarks.harness.plots import draw
+from rclrt_benchmarks.harness.row import FAILS, HOLDS, OPEN, Row
 
 FEW = 3
 TONES = {HOLDS: "good", FAILS: "late", OPEN: "tight"}
@@ -48,23 +49,18 @@ def count(rows: Sequence[Row]) -> str:
     return f"{of[HOLDS]} hold, {of[FAILS]} do not, {of[OPEN]} could not be judged here"
 
 
-def make_page(
-    runs: Sequence[Run], environment: Mapping[str, Any], command: str, changes: Sequence[Change]
-) -> str:
-    """Return the page."""
+def make_page(runs: Sequence[Run], environment: Mapping[str, Any], command: str) -> str:
+    """Return the page. All that comes from programs is escaped."""
     rows = [row for run in runs for row in run.rows]
-    return render(
-        "evaluation.html.j2",
-        {"draw": draw, "tone": TONES.__getitem__, "raw": _raw},
-        runs=runs,
-        summary=count(rows),
-        best=best(rows),
-        worst=worst(rows),
-        ahead=[row for row in rows if row.ahead],
-        changes=changes,
-        environment=environment,
-        command=command,
+    page = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    page.filters.update(draw=draw, tone=TONES.__getitem__, raw=_raw)
+    text = Path(__file__).with_name("report.html.j2").read_text(encoding="utf-8")
+    return page.from_string(text).render(
+        runs=runs, summary=count(rows), best=best(rows), worst=worst(rows),
+        ahead=[row for row in rows if row.ahead], environment=environment, command=command,
+    )  # fmt: skip
 
 
 def _raw(value: object) -> str:

@@ -10,7 +10,7 @@ from html import escape
 
 import markupsafe
 
-from rclrt_analysis.evaluation.row import Plot
+from rclrt_benchmarks.harness.row import Plot
 
 WIDTH, HEIGHT = 660, 300
 LEFT, RIGHT, TOP, BOTTOM = 52, 210, 26, 40

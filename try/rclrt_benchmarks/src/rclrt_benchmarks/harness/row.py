@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,18 @@ class Plot:
     x_name: str = ""
 
 
+@dataclass(frozen=True)
+class Machine:
+    """What an experiment may need."""
+
+    cpus: int
+    realtime: bool
+    rclcpp: bool
+    cyclictest: bool
+    why_no_vm: str
+    why_no_hosts: str = ""
+
+
 @dataclass
 class Row:
     """One statement.
@@ -50,8 +62,6 @@ class Row:
         Whether it depends on what else the machine does.
     ahead
         The paper's own figure, if that is better than ours.
-    value, unit, rounds
-        The figure that `--compare` looks at, and the same of each round; smaller is better.
     """
 
     name: str
@@ -63,9 +73,6 @@ class Row:
     margin: float | None = None
     timed: bool = True
     ahead: str = ""
-    value: float | None = None
-    unit: str = ""
-    rounds: Sequence[float] = ()
     experiment: str = ""
     source: str = ""
 
@@ -76,6 +83,18 @@ class Row:
     def as_json(self) -> dict[str, Any]:
         """Return what is written."""
         return {key: value for key, value in vars(self).items() if value not in (None, "", ())}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What comes of one experiment."""
+
+    rows: Sequence[Row]
+    plots: Sequence[Plot] = ()
+
+
+Judge = Callable[[Mapping[str, Any], Machine], Judged]
+"""Given what an experiment wrote and the machine."""
 
 
 def open_row(name: str, paper: str, shape: str, why: str, ours: str = "-") -> Row:
@@ -103,7 +122,6 @@ def at_most(
         return open_row(name, paper, shape, TOO_FEW, ours or "-")
     row = stated(name, paper, ours or f"{ratio:.2f}", shape, ratio <= limit, **more)
     row.margin = limit / max(ratio, 1e-9)
-    row.value = ratio if row.value is None else row.value
     if printed is not None and ratio > AHEAD_BY * printed:
         row.ahead = f"{printed:.2f} in the paper, {ratio:.2f} here"
     return row

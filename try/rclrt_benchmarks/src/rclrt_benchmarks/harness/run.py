@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rclrt_analysis import cli
-from rclrt_analysis.evaluation.experiment import Experiment, Machine, Run
-from rclrt_analysis.evaluation.row import HOLDS, OPEN, Row, open_row
 from rclrt_analysis.reference import environment
+
+from rclrt_benchmarks.harness.experiment import Experiment, Run
+from rclrt_benchmarks.harness.row import HOLDS, OPEN, Machine, Row, open_row
 
 BUSY_SHARE = 0.1
 """If other programs take more than this share of the CPUs, no time is judged."""
@@ -29,19 +30,14 @@ def conduct(
     effort: str,
     machine: Machine,
     say: Callable[[str], None],
-    kept: Callable[[Experiment], Run | None] = lambda _: None,
 ) -> list[Run]:
-    """Run all of them but those that are kept from before; what two have in common once.
+    """Run all of them; what two have in common once.
 
     An interrupt ends the one that runs, and leaves out the rest.
     """
     runs: list[Run] = []
     interrupted = False
     for experiment in experiments:
-        if (earlier := kept(experiment)) is not None:
-            runs.append(earlier)
-            say(f"{experiment.name}: {experiment.title}, as it ran on {earlier.began}")
-            continue
         run = Run(experiment)
         runs.append(run)
         run.not_run = "interrupted" if interrupted else experiment.why_not(machine)

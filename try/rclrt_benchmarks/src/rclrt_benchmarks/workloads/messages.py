@@ -14,27 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.reference.program import ends_with_us
+from rclrt_benchmarks.harness.frame import output, path_of
 
 ON_RCL = "dispatch_latency"
 ON_RCLCPP = "dispatch_rclcpp"
 
 
-def folder() -> Path:
-    """Return where the programs are."""
-    return Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_benchmarks"
-
-
-def stay_on_this_machine() -> None:
-    """See no messages of others, and send them none: for programs that are started from now on."""
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
-
-
 @contextmanager
 def _publisher(topic: str, period_us: int, topics: int) -> Iterator[str]:
     """Publish until the end of the block; says under which policy. No `topics`: to `topic`."""
-    command = [str(folder() / "dispatch_publisher"), topic, str(period_us), str(topics)]
+    command = [str(path_of("dispatch_publisher")), topic, str(period_us), str(topics)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as publisher:
@@ -73,33 +62,18 @@ def receive(
 
     Raises
     ------
-    OSError, subprocess.SubprocessError
+    OSError, subprocess.SubprocessError, FailedError
         A program is missing, or has failed.
     """
     topic = f"dispatch_{os.getpid()}"
+    topics = len(variants) if messages.together else 0
     with tempfile.TemporaryDirectory(prefix="rclrt-") as scratch:
         out = Path(scratch) / "delays.json"
-        command = [
-            str(folder() / program),
-            "--topic",
-            topic,
-            "--subscriptions",
-            str(messages.subscriptions),
-            "--idle",
-            str(messages.idle),
-            "--rounds",
-            str(messages.rounds),
-            "--samples",
-            str(messages.samples),
-            "--warm-up",
-            str(messages.warm_up),
-            "--only",
-            ",".join(variants),
-            "--out",
-            str(out),
-            *(["--together"] if messages.together else []),
-        ]
-        topics = len(variants) if messages.together else 0
         with _publisher(topic, messages.period_us, topics) as policy:
-            subprocess.run([*ends_with_us(), *command], check=True)
+            output(
+                path_of(program), "--topic", topic, "--subscriptions", messages.subscriptions,
+                "--idle", messages.idle, "--rounds", messages.rounds, "--samples", messages.samples,
+                "--warm-up", messages.warm_up, "--only", ",".join(variants), "--out", out,
+                *(["--together"] if messages.together else []), limit_s=None,
+            )  # fmt: skip
         return json.loads(out.read_text(encoding="utf-8"))["slices"], policy

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from rclrt_analysis.bounds.taskset import Ints, TaskSet, make_taskset
 
 NS_PER_US = 1000

@@ -1,3 +1,3 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the result of each experiment shows."""
+"""One module an experiment: `./rclrt bench` lists them."""

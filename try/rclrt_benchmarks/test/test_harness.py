@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Mapping
@@ -12,10 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rclrt_analysis.evaluation import compare, experiment, run
-from rclrt_analysis.evaluation.catalogue import experiments
-from rclrt_analysis.evaluation.experiment import EFFORTS, Experiment, Judged, Machine, Run
-from rclrt_analysis.evaluation.row import FAILS, HOLDS, OPEN, Row, at_most, stated
+from rclrt_benchmarks.harness import experiment, run
+from rclrt_benchmarks.harness.catalogue import experiments
+from rclrt_benchmarks.harness.experiment import EFFORTS, Experiment, Run
+from rclrt_benchmarks.harness.row import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    Judged,
+    Machine,
+    Row,
+    at_most,
+    stated,
+)
 
 HERE = Machine(cpus=2, realtime=True, rclcpp=False, cyclictest=False, why_no_vm="no qemu")
 
@@ -172,53 +180,6 @@ def test_every_experiment_has_a_command_and_a_limit_for_every_effort() -> None:
     for one_of_them in experiments():
         assert set(one_of_them.commands) == set(one_of_them.limit_s) == set(EFFORTS)
         assert one_of_them.commands[experiment.TRY][0] in ("bench", "demo")
-
-
-def test_rank_sum_is_exact_and_needs_enough_rounds() -> None:
-    assert compare.worse_by_chance([1, 2, 3], [4, 5, 6]) == pytest.approx(1 / 20)
-    assert compare.worse_by_chance([4, 5, 6], [1, 2, 3]) == 1.0
-    assert compare.worse_by_chance([1, 1, 1], [1, 1, 1]) == 1.0
-    assert compare.worse_by_chance([1, 2], [3, 4]) is None
-    assert compare.worse_by_chance([], [3, 4]) is None
-
-
-def old_report(tmp_path: Path, **row: Any) -> Path:
-    path = tmp_path / "old.json"
-    named = {"experiment": "e", "name": "n", "verdict": HOLDS, **row}
-    path.write_text(json.dumps({"schema": 1, "runs": [{"rows": [named]}]}), encoding="utf-8")
-    return path
-
-
-def now(verdict: str = HOLDS, value: float = 1.0, rounds: tuple[float, ...] = ()) -> list[Row]:
-    return [Row("n", "", "", "", verdict, value=value, rounds=rounds, experiment="e")]
-
-
-def test_a_regression_is_a_lost_shape_or_a_change_that_is_not_chance(tmp_path: Path) -> None:
-    old = compare.read(old_report(tmp_path, value=1.0, rounds=[0.9, 1.0, 1.1]))
-    (lost,) = compare.compare(old, now(FAILS))
-    assert (lost.is_regression, lost.text) == (True, "held before, does not now")
-    (sure,) = compare.compare(old, now(value=1.4, rounds=(1.3, 1.4, 1.5)))
-    assert sure.is_regression
-    assert "p = 0.050" in sure.text
-    (unsure,) = compare.compare(old, now(value=1.4, rounds=(0.8, 1.4, 1.5)))
-    assert not unsure.is_regression
-    (few,) = compare.compare(old, now(value=1.4, rounds=(1.4,)))
-    assert "too few rounds" in few.text
-    assert compare.compare(old, now(value=1.04, rounds=(1.2, 1.3, 1.4))) == []
-    assert "is not in this report" in compare.compare(old, [])[0].text
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", "{}", '{"schema": 2}', '{"schema": 1, "runs": [{"rows": [{}]}]}', '{"schema": 1}',
-     '{"schema": 1, "runs": [{"rows": [{"experiment": 1, "name": 2, "verdict": 3, "value": ""}]}]}',
-     "\0"],
-)  # fmt: skip
-def test_a_file_that_is_no_older_report_is_named(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "old.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(compare.OldReportError, match=r"old\.json"):
-        compare.read(path)
 
 
 def test_an_interrupt_leaves_out_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

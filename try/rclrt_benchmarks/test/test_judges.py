@@ -9,19 +9,25 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from rclrt_analysis.evaluation.experiment import Judged, Machine
-from rclrt_analysis.evaluation.judges import (
-    beside,
-    computed,
+from rclrt_benchmarks.experiments import (
+    agent,
+    budget,
+    control_loop,
+    cost,
     dispatch,
+    edf,
     hosts,
-    isolation,
-    kernel,
-    reference,
+    isolation_cost,
+    memory,
+    scale,
     seven_timers,
-    timers,
+    table_1,
+    thread_creation,
+    timer_jitter,
+    waters,
 )
-from rclrt_analysis.evaluation.row import FAILS, HOLDS, OPEN, Row
+from rclrt_benchmarks.harness import reference
+from rclrt_benchmarks.harness.row import FAILS, HOLDS, OPEN, Judged, Machine, Row
 
 HERE = Machine(cpus=2, realtime=True, rclcpp=False, cyclictest=True, why_no_vm="")
 Result = dict[str, Any]
@@ -113,33 +119,33 @@ def jitters(timers_at_once: int = 1) -> Result:
 
 
 def test_jitter_is_held_against_cyclictest_the_wait_set_and_drift() -> None:
-    assert {row.verdict for row in verdicts(timers.judge, jitters()).values()} == {HOLDS}
+    assert {row.verdict for row in verdicts(timer_jitter.judge, jitters()).values()} == {HOLDS}
     pool = {"executor": "pool", "period_ms": 10.0}
     for change, name in (
         ({"p99_us": 13.0}, "pool / cyclictest, 10 ms: p99"),
         ({"p99_us": 26.0}, "pool / wait set, 10 ms: p99"),
         ({"drift_us": 0.5}, "pool, 10 ms: mean"),
     ):
-        bad = verdicts(timers.judge, changed(jitters(), pool, **change))
+        bad = verdicts(timer_jitter.judge, changed(jitters(), pool, **change))
         assert bad[name].verdict == FAILS
         assert ("two wake-ups; with one" in bad[name].why) == ("p99_us" in change)
     best = {"executor": "events_re", "period_ms": 10.0}
-    bad = verdicts(timers.judge, changed(jitters(), best, p99_us=12.5))
+    bad = verdicts(timer_jitter.judge, changed(jitters(), best, p99_us=12.5))
     name = "ours at its best: release-and-execute / cyclictest, 10 ms: p99"
     assert (bad[name].verdict, bad[name].why[-10:]) == (FAILS, "1.05, 1.05")
     without = jitters()
     without["rows"] = [row for row in without["rows"] if row["executor"] != "cyclictest"]
-    row = verdicts(timers.judge, without)["pool / cyclictest, 10 ms: p99"]
-    assert (row.verdict, row.why) == (OPEN, timers.NO_YARDSTICK)
+    row = verdicts(timer_jitter.judge, without)["pool / cyclictest, 10 ms: p99"]
+    assert (row.verdict, row.why) == (OPEN, timer_jitter.NO_YARDSTICK)
 
 
 def test_ten_timers_must_be_tighter_than_the_wait_set() -> None:
     ten = jitters(10)
     ten["rows"] = [row for row in ten["rows"] if row["period_ms"] == 10.0]
-    assert {row.verdict for row in verdicts(timers.judge_ten, ten).values()} == {HOLDS}
-    bad = verdicts(timers.judge_ten, changed(ten, {"executor": "pool"}, p99_us=60.0))
+    assert {row.verdict for row in verdicts(timer_jitter.judge_ten, ten).values()} == {HOLDS}
+    bad = verdicts(timer_jitter.judge_ten, changed(ten, {"executor": "pool"}, p99_us=60.0))
     assert bad["pool / wait set with ten threads: p1 to p99"].verdict == FAILS
-    bad = verdicts(timers.judge_ten, changed(ten, {"executor": "events_re"}, p99_us=60.0))
+    bad = verdicts(timer_jitter.judge_ten, changed(ten, {"executor": "events_re"}, p99_us=60.0))
     assert [row.verdict for row in bad.values()].count(FAILS) == 1
 
 
@@ -151,10 +157,10 @@ def test_creating_a_thread_must_cost_more_than_a_release() -> None:
             for what in ("call", "start")
         ]
     }
-    assert {row.verdict for row in verdicts(timers.judge_threads, result).values()} == {HOLDS}
+    assert {row.verdict for row in verdicts(thread_creation.judge, result).values()} == {HOLDS}
     for way, name in (("pool", "until it begins"), ("joined", "100 us")):
         bad = changed(result, {"way": way}, p50_us=101.0)
-        failed = [n for n, r in verdicts(timers.judge_threads, bad).items() if r.verdict == FAILS]
+        failed = [n for n, r in verdicts(thread_creation.judge, bad).items() if r.verdict == FAILS]
         assert any(name in one for one in failed)
 
 
@@ -207,10 +213,10 @@ def isolated() -> Result:
         "rows": [
             {
                 "where": where, "callbacks": count, "executor": name,
-                **{key: 100.0 * count * factor for key in isolation.FIGURES},
-                "rounds": {key: [100.0 * count * factor] for key in isolation.FIGURES},
+                **{key: 100.0 * count * factor for key in isolation_cost.FIGURES},
+                "rounds": {key: [100.0 * count * factor] for key in isolation_cost.FIGURES},
             }
-            for where in isolation.PAPER
+            for where in isolation_cost.PAPER
             for count in (1, 4, 24)
             for name, factor in of.items()
         ]
@@ -218,9 +224,9 @@ def isolated() -> Result:
 
 
 def test_isolation_costs_less_than_several_threads_and_a_fixed_ratio_of_one() -> None:
-    assert {row.verdict for row in verdicts(isolation.judge, isolated()).values()} == {HOLDS}
+    assert {row.verdict for row in verdicts(isolation_cost.judge, isolated()).values()} == {HOLDS}
     most = {"where": "two processes", "callbacks": 24, "executor": "isolated"}
-    bad = verdicts(isolation.judge, changed(isolated(), most, context_switches=24 * 350.0))
+    bad = verdicts(isolation_cost.judge, changed(isolated(), most, context_switches=24 * 350.0))
     each = "isolated 1.3, 3.5; single 1.0, 1.0; multi 3.0, 3.0; pool 1.2, 1.2"
     each = f"for each message, {each} (with 1 and 24 callbacks)"
     for name in ("isolated / multi, worst N", "isolated / single, worst N"):
@@ -229,21 +235,21 @@ def test_isolation_costs_less_than_several_threads_and_a_fixed_ratio_of_one() ->
     flat = "context switches, two processes: isolated / single with 24 callbacks / with few"
     assert bad[flat].verdict == FAILS
     phase = isolated()
-    more = [{**row, "where": isolation.IN_PHASE} for row in phase["rows"]]
-    phase["rows"] += [row for row in more if row["where"] not in isolation.PAPER][:15]
+    more = [{**row, "where": isolation_cost.IN_PHASE} for row in phase["rows"]]
+    phase["rows"] += [row for row in more if row["where"] not in isolation_cost.PAPER][:15]
     name = "context switches, timers in phase: isolated / single, worst N"
-    assert verdicts(isolation.judge, phase)[name].verdict == HOLDS
-    most_in_phase = {**most, "where": isolation.IN_PHASE}
-    row = verdicts(isolation.judge, changed(phase, most_in_phase, context_switches=24e4))[name]
+    assert verdicts(isolation_cost.judge, phase)[name].verdict == HOLDS
+    most_in_phase = {**most, "where": isolation_cost.IN_PHASE}
+    row = verdicts(isolation_cost.judge, changed(phase, most_in_phase, context_switches=24e4))[name]
     assert row.verdict == FAILS
     assert "one thread for all is ahead" in row.ahead
     without = isolated()
     for one in without["rows"]:
         del one["system_calls"]
-    rows = verdicts(isolation.judge, without)
+    rows = verdicts(isolation_cost.judge, without)
     assert rows["mode switches, two processes"].verdict == OPEN
     assert rows["context switches, one process: isolated / multi, worst N"].verdict == HOLDS
-    memory = verdicts(isolation.judge, changed(isolated(), most, pss_kib=24 * 310.0))
+    memory = verdicts(isolation_cost.judge, changed(isolated(), most, pss_kib=24 * 310.0))
     assert (
         "2 here, 16 in the paper"
         in memory["memory (PSS), two processes: isolated / multi, worst N"].why
@@ -251,7 +257,7 @@ def test_isolation_costs_less_than_several_threads_and_a_fixed_ratio_of_one() ->
 
 
 def booted() -> Result:
-    names = {**kernel.ORDER, **kernel.PREEMPTION}
+    names = {**edf.ORDER, **edf.PREEMPTION}
     return {
         "machines": [
             {
@@ -265,21 +271,21 @@ def booted() -> Result:
 
 
 def test_the_kernel_must_keep_the_order_on_every_machine() -> None:
-    for judge in (kernel.judge_order, kernel.judge_preemption):
+    for judge in (edf.judge_order, edf.judge_preemption):
         assert {row.verdict for row in verdicts(judge, booted()).values()} == {HOLDS}
     bad = booted()
     bad["machines"][1]["results"]["earliest_first"] = ("fail", "B A")
-    row = verdicts(kernel.judge_order, bad)[kernel.ORDER["earliest_first"]]
+    row = verdicts(edf.judge_order, bad)[edf.ORDER["earliest_first"]]
     assert (row.verdict, row.why) == (FAILS, "2 CPUs: B A")
     bad["machines"][0]["complaints"] = ["WARNING"]
-    assert verdicts(kernel.judge_order, bad)["the kernel"].verdict == FAILS
+    assert verdicts(edf.judge_order, bad)["the kernel"].verdict == FAILS
     bad["machines"][0]["wake_to_run_us"]["edf"] = [21.0] * 9
     name = "wake to run, EDF / SCHED_FIFO, 1 CPUs: median"
-    row = verdicts(kernel.judge_preemption, bad)[name]
+    row = verdicts(edf.judge_preemption, bad)[name]
     assert (row.verdict, "run 688 instructions more" in row.why) == (FAILS, True)
     for machine in bad["machines"]:
         machine["results"]["a_later_one_does_not_preempt"] = ("skip", "needs two CPUs")
-    row = verdicts(kernel.judge_preemption, bad)["a later deadline"]
+    row = verdicts(edf.judge_preemption, bad)["a later deadline"]
     assert (row.verdict, row.why) == (OPEN, "needs two CPUs; needs two CPUs")
 
 
@@ -335,38 +341,27 @@ def test_bounds_must_be_as_printed_and_ours_not_above(change: Result, failing: s
     row = {"utilization_percent": 60, "task": "Imu", "printed_ms": "12.67", "paper_ms": "12.67"}
     other = [{**row, "task": task, "exact_ms": "11.0"} for task in ("Camera", "Lidar")]
     result = {"rows": [{**row, "exact_ms": "11.83", **change}, *other]}
-    rows = verdicts(computed.table_1, result)
+    rows = verdicts(table_1.judge, result)
     assert {name for name, one in rows.items() if one.verdict == FAILS} == failing
 
 
 def test_reductions_must_be_the_papers_and_few_sets_are_not_judged() -> None:
-    def result(sets: int, mean: float, most: float) -> Result:
-        row = {"sets": sets, "reduction_mean": mean, "exact_reduction_mean": 30.0}
+    def result(sets: int, mean: float, most: float, share: float = 0.8) -> Result:
+        row = {
+            "schedulable": share,
+            "sets": sets,
+            "reduction_mean": mean,
+            "exact_reduction_mean": 30.0,
+        }
         row |= {"reduction_max": most, "utilization_percent": 60, "quantiles": [1.0]}
         return {"rows": [row]}
 
     def of(given: Result) -> list[str]:
-        return [row.verdict for row in verdicts(computed.waters, given).values()]
+        return [row.verdict for row in verdicts(waters.judge, given).values()]
 
-    assert of(result(1000, 20.5, 88.0)) == [HOLDS, HOLDS]
-    assert of(result(1000, 21.5, 92.0)) == [FAILS, FAILS]
-    assert of(result(20, 21.5, 92.0)) == [OPEN, OPEN]
-
-
-def test_pods_must_be_as_stated_and_its_spread_between_two_kinds_of_losses() -> None:
-    rows = [
-        {"experiment": "pods-reliable", "chain": 0, "point": 60, "who": who, "mean_ms": ms}
-        for who, ms in (("batch", 96.0), ("paper", 44.0), ("own", 42.0), ("levels", 38.0))
-    ]
-    spread = {"success": 60, "who": "batch", "printed": 14.7, "apart": 8.7, "together": 15.0}
-    result: Result = {"rows": rows, "problems": [], "stated": {}}
-    judge = computed.pods("pods-reliable")
-    good = judge({**result, "spread": [{**spread, "holds": True}]}, HERE).rows
-    assert [row.verdict for row in good] == [HOLDS] * 3
-    problems = ["pods-reliable 60 batch: no", "pods-chains: not this one"]
-    bad = judge({**result, "problems": problems, "spread": [{**spread, "holds": False}]}, HERE).rows
-    assert [row.verdict for row in bad] == [FAILS, HOLDS, FAILS]
-    assert bad[0].why == "pods-reliable 60 batch: no"
+    assert of(result(1000, 20.5, 88.0)) == [HOLDS, HOLDS, HOLDS]
+    assert of(result(1000, 21.5, 92.0, 0.75)) == [FAILS, FAILS, FAILS]
+    assert of(result(20, 21.5, 92.0, 0.75)) == [OPEN, OPEN, OPEN]
 
 
 def controlled(missed: int, best: int, floor: int, cycles: int = 100_000) -> Result:
@@ -384,22 +379,22 @@ def controlled(missed: int, best: int, floor: int, cycles: int = 100_000) -> Res
 
 
 def test_a_control_loop_may_miss_one_in_a_thousand_more_than_a_thread_by_hand() -> None:
-    name = "control loop beside flood, background: cycles missed"
-    best = f"ours at its best: release-and-execute, {name}"
-    found = verdicts(beside.judge_control, controlled(290, 210, 200))
+    best = "ours at its best: release-and-execute, {}".format(
+        "control loop beside flood, background: cycles missed"
+    )
+    name = "pool_beat, control loop beside flood, background: cycles missed"
+    found = verdicts(control_loop.judge, controlled(290, 210, 200))
     assert (found[name].verdict, found[best].verdict) == (HOLDS, HOLDS)
     assert "waitset_multi 10.00 %" in found[name].ours
-    bad = verdicts(beside.judge_control, controlled(350, 360, 200))
+    bad = verdicts(control_loop.judge, controlled(350, 360, 200))
     assert (bad[name].verdict, bad[best].verdict) == (FAILS, FAILS)
     assert bad[best].why.endswith("7, 90 and 1500 us (events_re), 7, 90 and 1500 us (by_hand)")
-    timers_beside = verdicts(
-        beside.judge_control, changed(controlled(0, 900, 0), {}, beside="slow")
-    )
+    timers_beside = verdicts(control_loop.judge, changed(controlled(0, 900, 0), {}, beside="slow"))
     assert [row.verdict for row in timers_beside.values()] == [HOLDS], "its thread runs them all"
-    few = verdicts(beside.judge_control, controlled(7, 3, 3, 3000))[name]
+    few = verdicts(control_loop.judge, controlled(7, 3, 3, 3000))[name]
     assert (few.verdict, few.why.split(" ")[0]) == (OPEN, "0.03")
     without_code = changed(controlled(8000, 8000, 3000), {}, beside="memory")
-    assert {r.verdict for r in verdicts(beside.judge_control, without_code).values()} == {OPEN}
+    assert {r.verdict for r in verdicts(control_loop.judge, without_code).values()} == {OPEN}
 
 
 def on_hosts(exact: float, off: float, far_off: float, arrival: float) -> Result:
@@ -447,7 +442,7 @@ def chained() -> Result:
 
 
 def test_a_chain_beside_best_effort_is_never_late_and_costs_little() -> None:
-    found = verdicts(beside.judge_chain, chained())
+    found = verdicts(budget.judge, chained())
     assert [row.verdict for row in found.values()] == [HOLDS] * 3
     for way, values in (
         ("fifo", {"misses": 1}),
@@ -455,5 +450,143 @@ def test_a_chain_beside_best_effort_is_never_late_and_costs_little() -> None:
         ("fifo", {"lost": 0.06}),
     ):
         other = changed(chained(), {"way": way}, **values)
-        bad = [row for row in verdicts(beside.judge_chain, other).values() if row.verdict == FAILS]
+        bad = [row for row in verdicts(budget.judge, other).values() if row.verdict == FAILS]
         assert len(bad) == 1
+
+
+def of_case(kind: str, **us: float) -> Result:
+    """Return a result of dispatch: medians, 99th percentiles and CPU times by executor."""
+    rows = [
+        {
+            "case": kind, "kind": kind, "subscriptions": 1, "executor": name, "p50_us": value,
+            "p99_us": value, "cpu_us": value,
+        }
+        for name, value in us.items()
+    ]  # fmt: skip
+    return {"rows": rows}
+
+
+@pytest.mark.parametrize(
+    ("result", "wanted"),
+    [
+        (
+            of_case(
+                dispatch.RCLCPP, floor_listener=100, pool=106, events=108, rclcpp_events_fifo=110,
+                rclcpp_multi_fifo=200,
+            ),
+            {
+                ("pool, adds / that of rclcpp_events_fifo", HOLDS, "0.60"),
+                ("pool, adds / that of rclcpp_multi_fifo", HOLDS, "0.06"),
+                ("events, adds / that of rclcpp_events_fifo", FAILS, "0.80"),
+                ("events, adds / that of rclcpp_multi_fifo", HOLDS, "0.08"),
+            },
+        ),
+        (
+            of_case(
+                dispatch.RCLCPP_TURNS, floor_listener_default=100, pool_default=102,
+                pool_spin_default=90, rclcpp_events=100,
+            ),
+            {
+                ("pool_spin_default, p50 / that of floor_listener_default", HOLDS, "0.90"),
+                ("pool_spin_default, p50 / that of rclcpp_events", FAILS, "0.90"),
+                ("pool_spin_default, p99 / that of rclcpp_events", HOLDS, "0.90"),
+                ("pool_default, cpu / that of rclcpp_events", FAILS, "1.02"),
+            },
+        ),
+        (
+            of_case(dispatch.TOGETHER, floor_listener=100, pool_inline=106),
+            {("pool_inline, p50 / that of floor_listener", FAILS, "1.06")},
+        ),
+        (
+            of_case(
+                dispatch.TURNS, floor_listener=100, floor_handover=120, pool=150, pool_edf=200,
+                pool_adaptive=100,
+            ),
+            {
+                ("pool, p50 / that of floor_handover", HOLDS, "1.25"),
+                ("pool, p99 / that of floor_handover", HOLDS, "1.25"),
+                ("pool_edf, p50 / that of pool", HOLDS, "1.33"),
+                ("pool_adaptive, p50 / that of floor_listener", HOLDS, "1.00"),
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_delays_are_held_against_their_floors_and_the_executors_of_rclcpp(
+    result: Result, wanted: set[tuple[str, str, str]]
+) -> None:
+    rows = dispatch.judge_targets(result, HERE).rows
+    assert {(r.name.partition(": ")[2], r.verdict, r.ours) for r in rows} == wanted
+
+
+def test_ten_subscriptions_are_held_against_the_better_wait_set() -> None:
+    ten = of_case(dispatch.TURNS, pool=50, waitset_multi=100, waitset_multi_10=80)
+    for row in ten["rows"]:
+        row["subscriptions"] = 10
+    (row,) = dispatch.judge_targets(ten, HERE).rows
+    assert (row.verdict, row.ours) == (FAILS, "0.62")
+    assert row.name.endswith("p50 / better of waitset_multi and waitset_multi_10")
+    few = changed(ten, {"executor": "pool"}, p50_us=None)
+    assert dispatch.judge_targets(few, HERE).rows == []
+
+
+def test_scale_judges_what_looking_for_work_gains_and_costs() -> None:
+    def row(part: str, figure: str, variant: str, size: int, value: float) -> dict[str, object]:
+        return dict(part=part, figure=figure, variant=variant, size=size, value=value)
+
+    rows = [row("callbacks", "start us", "pool_spin", 1, 3.5)]
+    for size, p50, cpu in ((10, 1, 1), (100, 150, 50), (1000, 90, 90), (10_000, 110, 60)):
+        rows += [
+            row("messages", "p50 us", "floor_listener", size, 100),
+            row("messages", "p50 us", "pool_adaptive", size, p50),
+            row("messages", "CPU us", "pool_adaptive", size, cpu),
+            row("messages", "CPU us", "pool", size, 50),
+            row("messages", "CPU us", "rclcpp_events", size, 49 if size == 100 else 50),
+        ]
+    rows.append(row("messages", "CPU us", "pool", 100_000, 50))
+    rows.append(row("messages", "CPU us", "rclcpp_events", 100_000, 50))
+    rows.append(row("messages", "lost %", "rclcpp_events", 100_000, 20))
+    judged = {row.name: (row.verdict, row.ours) for row in scale.judge({"rows": rows}, HERE).rows}
+    looks = "pool_adaptive, p50 / listener, or CPU / pool"
+    assert judged == {
+        "release to start without a wake-up, us": (FAILS, "3.50"),
+        "100 a second: pool CPU / rclcpp_events": (FAILS, "1.02"),
+        f"100 a second: {looks}": (HOLDS, "1.50, 1.00"),
+        "1000 a second: pool CPU / rclcpp_events": (HOLDS, "1.00"),
+        f"1000 a second: {looks}": (HOLDS, "0.90, 1.80"),
+        "10000 a second: pool CPU / rclcpp_events": (HOLDS, "1.00"),
+        f"10000 a second: {looks}": (FAILS, "1.10, 1.20"),
+    }
+
+
+def test_what_a_callback_and_a_call_add_must_not_be_above_its_limit() -> None:
+    rows = [{"executor": "pool", "kind": "timer", "bytes_per_callback": n} for n in (1000, 1030)]
+    assert [r.verdict for r in memory.judge({"rows": [], "callbacks": rows}, HERE).rows] == [
+        HOLDS,
+        FAILS,
+    ]
+    calls = [
+        {"part": "trace", "variant": "live", "more_ns": ns, "most_ns": limit}
+        for ns, limit in ((149.0, 150.0), (151.0, 150.0), (5.0, None))
+    ]
+    assert [row.verdict for row in cost.judge({"rows": calls}, HERE).rows] == [HOLDS, FAILS]
+
+
+def test_numbers_to_a_client_must_come_back_in_time_and_as_cheaply_as_by_another_agent() -> None:
+    def row(case: str, name: str, **more: object) -> Result:
+        base = {"lost": 0, "down_p90_ms": 40.0, "round": {"p50_ms": 6.0}, "cpu_us": 100.0}
+        return {"case": case, "agent": name, **base, **more}
+
+    good = [
+        row(case, name) for case in ("quiet", "bulk", "cpu") for name in ("rclrt_agent", "other")
+    ]
+    found = verdicts(agent.judge, {"rows": good})
+    assert [one.verdict for one in found.values()] == [HOLDS] * 6
+    for case, worse, name in (
+        ("bulk", {"down_p90_ms": 46.0}, "bulk: p90 of the way down / 45 ms"),
+        ("quiet", {"round": {"p50_ms": 6.4}}, "quiet: p50 there and back, against the other"),
+        ("cpu", {"cpu_us": 106.0}, "cpu: CPU time a message, against the other"),
+        ("cpu", {"lost": 1}, "cpu: numbers that do not come back"),
+    ):
+        bad = changed({"rows": good}, {"case": case, "agent": "rclrt_agent"}, **worse)
+        failed = [n for n, one in verdicts(agent.judge, bad).items() if one.verdict == FAILS]
+        assert failed == [name]

@@ -4,16 +4,12 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
-from rclrt_analysis.evaluation.judges import timers
-from rclrt_analysis.evaluation.row import FAILS, HOLDS, OPEN
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-timer_jitter = importlib.import_module("timer_jitter")
+from rclrt_benchmarks.experiments import seven_timers, timer_jitter
+from rclrt_benchmarks.harness.frame import FailedError
+from rclrt_benchmarks.harness.row import FAILS, HOLDS, OPEN
 
 HEAD = "# /dev/cpu_dma_latency set to 0us\nMax CPUs = 2\nThread 0 Interval: 1000\n"
 
@@ -33,13 +29,13 @@ def test_cycles_that_are_left_out_are_not_jitter_of_the_next() -> None:
 
 @pytest.mark.parametrize("text", ["", HEAD, HEAD + "       1:       0:     900\n"])
 def test_too_few_cycles_are_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match="does not print 1 samples of 1 threads"):
+    with pytest.raises(FailedError, match="does not print 1 samples of 1 threads"):
         timer_jitter.cyclictest_starts(text, 1, 1, 1)
 
 
 def verdict(jitter_us: list[float], rounds: int = 2) -> str:
     row = timer_jitter._row("pool", 1.0, 1, [jitter_us] * rounds, {"fifo 50"})
-    return timers._drift(row).verdict
+    return timer_jitter._drift(row).verdict
 
 
 def test_a_timer_that_is_late_by_more_each_time_drifts() -> None:
@@ -48,3 +44,21 @@ def test_a_timer_that_is_late_by_more_each_time_drifts() -> None:
     assert verdict([us + 1.0 for us in steady]) == FAILS
     assert verdict([*steady, 3000.0]) == HOLDS, "three periods were skipped"
     assert verdict(steady[:20]) == OPEN
+
+
+def test_seven_timers_take_from_a_response_what_its_thread_was_away() -> None:
+    """In its own job and in those before it, since the thread last had nothing to do."""
+    ms = 1_000_000
+
+    def jobs(node: str, *times: tuple[int, int, int, int]) -> dict[str, Any]:
+        rows = [(r * ms, s * ms, e * ms, 0, 0, 0, a * ms) for r, s, e, a in times]
+        return {"node": node, "jobs": rows}
+
+    report = {
+        "callbacks": [
+            jobs("Lidar1", (0, 0, 10, 2), (40, 40, 50, 3)),
+            jobs("Imu", (5, 10, 14, 1), (45, 50, 52, 0), (60, 60, 61, 0)),
+        ]
+    }
+    assert seven_timers._net("Imu", [report]) == {"away_ms": 3.0, "net_max_ms": 6.0}
+    assert seven_timers._net("Lidar", [report]) == {"away_ms": 3.0, "net_max_ms": 8.0}

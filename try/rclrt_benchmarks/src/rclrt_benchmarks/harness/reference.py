@@ -7,8 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rclrt_analysis.evaluation.experiment import Judged, Machine
-from rclrt_analysis.evaluation.row import FAILS, Plot, Row, at_most, open_row, ratio_of
+from rclrt_benchmarks.harness.row import (
+    FAILS,
+    Judged,
+    Machine,
+    Plot,
+    Row,
+    at_most,
+    open_row,
+    ratio_of,
+)
 
 NOT_PRINTED = "a figure without numbers"
 EQUAL = 1.05
