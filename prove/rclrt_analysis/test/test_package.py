@@ -48,7 +48,7 @@ def test_the_wheel_has_every_module_and_what_it_needs(tmp_path: Path) -> None:
     assert f"Version: {version[1]}\n" in metadata
     assert "Typing :: Typed" in metadata
     needed = re.findall(r"^Requires-Dist: (\w+)$", metadata, re.MULTILINE)
-    assert sorted(needed) == ["bokeh", "jinja2", "jsonschema", "numpy", "pyyaml"]
+    assert sorted(needed) == ["jinja2", "jsonschema", "numpy", "pyyaml"]
     extra = re.findall(r"^Requires-Dist: (\w+); extra == .(\w+)", metadata, re.MULTILINE)
     exports = {(name, "export") for name in ("mcap", "perfetto", "zstandard")}
     assert set(extra) == exports | {("textual", "top")}

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from html.parser import HTMLParser
 
+import pytest
+from rclrt_analysis.plots import Plot, draw
 from rclrt_analysis.reference.measurement import Measurement
 from rclrt_analysis.reference.page import make_page
 from rclrt_analysis.reference.result import make_result
@@ -44,9 +46,21 @@ def test_the_page_has_distributions_and_a_timeline() -> None:
     assert "The worst instance of each executor" in html
     assert "Sink&lt;Fusion" in html, "the row of the callback"
     assert "preemptive (8.0 ms)" in html
+    assert html.count('<rect class="main"') == 2, "it waits, and then runs"
+    assert "Sink&lt;Fusion waits 8.000" in html
+    assert "Sink&lt;Fusion runs 2.000" in html
+    assert html.count('<polyline class="curve"') == 1
+    assert "ideal: 7.9" in html
 
 
 def test_text_is_escaped() -> None:
     html = page("<script>alert(1)</script>")
     assert "<script>alert(1)" not in html
     assert "&lt;b&gt;: is &amp; was" in html
+
+
+@pytest.mark.parametrize(("low", "high"), [(7.9, 33.0), (0.2, 0.5), (3.0, 4.1), (1.0, 900.0)])
+def test_an_axis_has_labels_where_the_data_are(low: float, high: float) -> None:
+    drawn = draw(Plot("t", "ms", {"a": [low, high]}))
+    below = drawn.count('text-anchor="middle" x="') - 1
+    assert 2 <= below <= 12

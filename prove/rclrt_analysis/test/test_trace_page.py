@@ -19,7 +19,6 @@ from rclrt_analysis.pages.browser import Browser
 from rclrt_analysis.pages.jobs import Jobs, collect
 from rclrt_analysis.pages.packed import CHUNK
 from rclrt_analysis.pages.trace_page import histogram, make_page
-from rclrt_analysis.reference.page import log_ticks
 from rclrt_analysis.simulation import simulate
 from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.trace import Entry, Header, Records, Trace, blank, layout, write_trace
@@ -330,11 +329,6 @@ def test_the_verb_writes_the_page_and_says_what_is_wrong(
     empty = trace_of(tmp_path, periodic(0), {0: "/a"}, process=9)
     assert main(["trace", "page", str(empty), "-o", str(out)]) == 2
     assert "nothing to show" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("low", "high"), [(7.9, 33.0), (0.2, 0.5), (3.0, 4.1), (1.0, 900.0)])
-def test_the_axis_of_the_demo_has_labels_where_the_data_are(low: float, high: float) -> None:
-    assert 2 <= sum(low <= tick <= high for tick in log_ticks(low, high)) <= 12
 
 
 def test_names_as_long_as_readers_take_leave_room_for_the_rest(

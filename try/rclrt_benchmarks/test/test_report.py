@@ -8,10 +8,10 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from rclrt_analysis.plots import Plot, draw, picture
 from rclrt_benchmarks.harness.experiment import EFFORTS, Experiment, Run
 from rclrt_benchmarks.harness.page import best, make_page, worst
-from rclrt_benchmarks.harness.plots import draw, picture
-from rclrt_benchmarks.harness.row import Judged, Plot, Row, at_most, open_row
+from rclrt_benchmarks.harness.row import Judged, Row, at_most, open_row
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 

@@ -118,7 +118,7 @@ def _run(chosen: list[Experiment], arguments: argparse.Namespace) -> int:
 
 
 def _draw(folder: Path, runs: list[Run], where: dict[str, Any]) -> None:
-    from rclrt_benchmarks.harness.plots import picture
+    from rclrt_analysis.plots import picture
 
     for one in runs:
         caption = (

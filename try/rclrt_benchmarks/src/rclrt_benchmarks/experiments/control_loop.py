@@ -40,6 +40,7 @@ from itertools import pairwise
 from typing import Any
 
 from rclrt_analysis.arguments import positive, some_of
+from rclrt_analysis.plots import Plot
 from rclrt_analysis.reference.load import BackgroundLoad
 
 from rclrt_benchmarks.harness.frame import (
@@ -53,7 +54,7 @@ from rclrt_benchmarks.harness.frame import (
     table,
     turns,
 )
-from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Plot, Row, stated
+from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, stated
 
 WAYS = (
     "by_hand", "pool", "pool_beat", "isolated", "events", "events_re", "process_fifo",

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rclrt_analysis.arguments import number_from, positive, some_of
+from rclrt_analysis.plots import Plot
 from rclrt_analysis.statistics import percentile
 
 from rclrt_benchmarks.harness.frame import (
@@ -45,7 +46,7 @@ from rclrt_benchmarks.harness.frame import (
     summary,
     table,
 )
-from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Plot, Row, at_most, ratio_of
+from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, at_most, ratio_of
 from rclrt_benchmarks.workloads.messages import ON_RCL, ON_RCLCPP, Messages, receive
 
 LISTENER, HANDOVER = "floor_listener", "floor_handover"

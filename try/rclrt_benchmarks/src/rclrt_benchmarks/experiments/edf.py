@@ -20,6 +20,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rclrt_analysis.plots import Plot
 from rclrt_analysis.statistics import percentile
 
 from rclrt_benchmarks.harness.frame import (
@@ -31,16 +32,7 @@ from rclrt_benchmarks.harness.frame import (
     perform,
     source,
 )
-from rclrt_benchmarks.harness.row import (
-    FAILS,
-    Judged,
-    Machine,
-    Plot,
-    Row,
-    at_most,
-    open_row,
-    stated,
-)
+from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, at_most, open_row, stated
 
 KERNEL = "vmlinuz-cloud-amd64"
 LIMIT_S = 600

@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from rclrt_analysis.arguments import number_from
+from rclrt_analysis.plots import Plot
 from rclrt_analysis.reference.program import ends_with_us
 
 from rclrt_benchmarks.harness.frame import (
@@ -49,7 +50,7 @@ from rclrt_benchmarks.harness.frame import (
     perform,
     table,
 )
-from rclrt_benchmarks.harness.row import Judged, Machine, Plot, Row, stated
+from rclrt_benchmarks.harness.row import Judged, Machine, Row, stated
 
 ERROR_MS = 2.0
 """The clock error that is stated, whatever it is."""

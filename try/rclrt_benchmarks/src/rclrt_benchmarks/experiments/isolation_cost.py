@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from rclrt_analysis.arguments import number_from, positive
+from rclrt_analysis.plots import Plot
 
 from rclrt_benchmarks.harness.frame import (
     FailedError,
@@ -35,16 +36,7 @@ from rclrt_benchmarks.harness.frame import (
     table,
     turns,
 )
-from rclrt_benchmarks.harness.row import (
-    FAILS,
-    Judged,
-    Machine,
-    Plot,
-    Row,
-    at_most,
-    open_row,
-    ratio_of,
-)
+from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, at_most, open_row, ratio_of
 
 EXECUTORS = ("single", "multi", "isolated", "pool", "events")
 COUNTS = (1, 4, 8, 12, 16, 20, 24)

@@ -18,9 +18,10 @@ from itertools import pairwise
 from typing import Any
 
 from rclrt_analysis.arguments import positive
+from rclrt_analysis.plots import Plot
 
 from rclrt_benchmarks.harness.frame import Result, options, parsed, path_of, perform, table
-from rclrt_benchmarks.harness.row import Judged, Machine, Plot, Row, stated
+from rclrt_benchmarks.harness.row import Judged, Machine, Row, stated
 
 WHO = {
     "batch": "batch executor, blocking",

@@ -23,6 +23,7 @@ from itertools import product
 from typing import Any
 
 from rclrt_analysis.arguments import number_from
+from rclrt_analysis.plots import Plot
 
 from rclrt_benchmarks.experiments.table_1 import PRINTED, bounds_of
 from rclrt_benchmarks.harness.frame import (
@@ -36,7 +37,7 @@ from rclrt_benchmarks.harness.frame import (
     table,
     turns,
 )
-from rclrt_benchmarks.harness.row import Judged, Machine, Plot, Row, at_most, open_row, stated
+from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, open_row, stated
 
 LEVELS = (60, 80, 90)
 TASKS = ("Imu", "Camera", "Lidar")

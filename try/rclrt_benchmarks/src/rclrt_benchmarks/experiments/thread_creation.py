@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rclrt_analysis.arguments import positive
+from rclrt_analysis.plots import Plot
 
 from rclrt_benchmarks.harness.frame import (
     Result,
@@ -27,7 +28,7 @@ from rclrt_benchmarks.harness.frame import (
     summary,
     table,
 )
-from rclrt_benchmarks.harness.row import Judged, Machine, Plot, Row, at_most, ratio_of
+from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, ratio_of
 
 WAYS = {
     "joined": "pthread_create(), joined before the next",

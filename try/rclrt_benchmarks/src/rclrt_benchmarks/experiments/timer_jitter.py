@@ -24,6 +24,7 @@ from itertools import pairwise
 from typing import Any
 
 from rclrt_analysis.arguments import positive
+from rclrt_analysis.plots import Plot
 from rclrt_analysis.statistics import percentile
 
 from rclrt_benchmarks.harness.frame import (
@@ -44,7 +45,6 @@ from rclrt_benchmarks.harness.row import (
     TOO_FEW,
     Judged,
     Machine,
-    Plot,
     Row,
     at_most,
     open_row,

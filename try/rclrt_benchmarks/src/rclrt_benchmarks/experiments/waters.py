@@ -18,10 +18,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from rclrt_analysis.arguments import positive
+from rclrt_analysis.plots import Plot
 from rclrt_analysis.statistics import quantiles
 
 from rclrt_benchmarks.harness.frame import Result, options, perform, table
-from rclrt_benchmarks.harness.row import Judged, Machine, Plot, Row, stated
+from rclrt_benchmarks.harness.row import Judged, Machine, Row, stated
 
 # By utilization in percent: what the figure shows; and of 1000 sets of the authors' pipeline the
 # share that is schedulable and the mean reduction in percent.

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rclrt_benchmarks.harness.row import Judge, Machine, Plot, Row
+from rclrt_analysis.plots import Plot
+
+from rclrt_benchmarks.harness.row import Judge, Machine, Row
 
 TRY = "try"
 QUICK = "quick"

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import markupsafe
+from rclrt_analysis.plots import draw
 
 from rclrt_benchmarks.harness.experiment import Run
-from rclrt_benchmarks.harness.plots import draw
 from rclrt_benchmarks.harness.row import FAILS, HOLDS, OPEN, Row
 
 FEW = 3
@@ -55,7 +56,9 @@ def make_page(runs: Sequence[Run], environment: Mapping[str, Any], command: str)
     page = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    page.filters.update(draw=draw, tone=TONES.__getitem__, raw=_raw)
+    page.filters.update(
+        draw=lambda plot: markupsafe.Markup(draw(plot)), tone=TONES.__getitem__, raw=_raw
+    )
     text = Path(__file__).with_name("report.html.j2").read_text(encoding="utf-8")
     return page.from_string(text).render(
         runs=runs, summary=count(rows), best=best(rows), worst=worst(rows),

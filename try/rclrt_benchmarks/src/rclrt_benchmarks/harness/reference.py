@@ -7,16 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rclrt_benchmarks.harness.row import (
-    FAILS,
-    Judged,
-    Machine,
-    Plot,
-    Row,
-    at_most,
-    open_row,
-    ratio_of,
-)
+from rclrt_analysis.plots import Plot
+
+from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, at_most, open_row, ratio_of
 
 NOT_PRINTED = "a figure without numbers"
 EQUAL = 1.05

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from rclrt_analysis.plots import Plot
 
 HOLDS = "holds"
 FAILS = "does not hold"
@@ -15,27 +17,6 @@ OPEN = "not judged"
 TOO_FEW = "too few samples"
 AHEAD_BY = 1.05
 """A paper counts as ahead if its ratio is better than ours by more than this factor."""
-
-
-@dataclass(frozen=True)
-class Plot:
-    """Distributions, or lines over `xs`.
-
-    Attributes
-    ----------
-    curves
-        Without `xs` the sorted values of each, all of them or evenly spread ranks; else a value
-        for each x.
-    marks
-        The paper's figures.
-    """
-
-    title: str
-    unit: str
-    curves: Mapping[str, Sequence[float]]
-    marks: Mapping[str, float] = field(default_factory=dict)
-    xs: Sequence[float] = ()
-    x_name: str = ""
 
 
 @dataclass(frozen=True)
