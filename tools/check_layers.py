@@ -102,18 +102,21 @@ LAYERS = {
     "rclrt_scx": _layer("rclrt_trace", only=("bpf", "libbpf*")),
     "rclrt_micro": _layer("rclrt_trace", never=ROS),
     "rclrt_analysis": _layer("rclrt_scenarios", never=ROS),
+    "rclrt_tools": _layer("rclrt_analysis", "rclrt_scenarios", never=ROS),
     "rclrt_scenarios": _layer(only=(), code=False),
     "rclrt_reference_interfaces": _layer(never=RCLCPP),
     # The executors to compare with live beside the benchmarks.
     "rclrt_reference_system": _layer(*_FRONT_ENDS, *_REFERENCE, "rclrt_benchmarks"),
-    "rclrt_benchmarks": _layer(*_FRONT_ENDS, "rclrt_reference_interfaces", "rclrt_analysis"),
+    "rclrt_benchmarks": _layer(
+        *_FRONT_ENDS, "rclrt_reference_interfaces", "rclrt_analysis", "rclrt_tools"
+    ),
     "rclrt_examples": _layer(*_FRONT_ENDS, *_REFERENCE),
 }
 
 # The analysis needs no ROS; but what it has seen may be told to ROS, where there is one. What the
 # generator makes needs none either; it reads messages with the parser of ROS.
 MAY_SEE_ROS = {
-    "rclrt_analysis/src/rclrt_analysis/watch/diagnostics.py",
+    "rclrt_tools/src/rclrt_tools/watch/diagnostics.py",
     "rclrt_micro/tools/generate_messages.py",
 }
 
@@ -193,7 +196,7 @@ def _check_includes(path: Path, folder: Path, layer: Layer) -> Iterator[tuple[in
 
 def _check_imports(path: Path, folder: Path, layer: Layer) -> Iterator[tuple[int, str]]:
     in_test = path.relative_to(folder).parts[0] in TEST_FOLDERS
-    if in_test and folder.name != "rclrt_analysis":
+    if in_test and folder.name not in ("rclrt_analysis", "rclrt_tools"):
         return  # A test may well be a peer on rclpy.
     if path.relative_to(folder.parent).as_posix() in MAY_SEE_ROS:
         return

@@ -9,7 +9,7 @@ from setuptools import find_packages, setup
 setup(
     name="rclrt_analysis",
     version="0.1.0",
-    description="Models, measurements and reports of rclrt, and the verbs of its command",
+    description="System models, bounds, simulation and plans of rclrt",
     long_description=(Path(__file__).parent / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     classifiers=[
@@ -21,12 +21,10 @@ setup(
     author="The rclrt Authors",
     author_email="maintainers@example.org",
     python_requires=">=3.10",
-    install_requires=["jinja2", "jsonschema", "numpy", "pyyaml"],
-    extras_require={"export": ["mcap", "perfetto", "zstandard"], "top": ["textual"]},
+    install_requires=["jsonschema", "numpy", "pyyaml"],
     package_dir={"": "src"},
     packages=find_packages("src"),
-    package_data={"rclrt_analysis": ["py.typed", "templates/*"]},
-    entry_points={"ros2cli.command": ["rt = rclrt_analysis.ros2_command:RtCommand"]},
+    package_data={"rclrt_analysis": ["py.typed"]},
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/rclrt_analysis"]),
         ("share/rclrt_analysis", ["package.xml"]),

@@ -49,8 +49,8 @@ function(rclrt_add_pytest name path)
   cmake_parse_arguments(PARSE_ARGV 2 arg "PARALLEL;MACHINE" "TIMEOUT" "MESSAGES;NEEDS;IGNORE;ENVIRONMENT")
   _rclrt_reject_unparsed(rclrt_add_pytest)
   rclrt_find_python()
-  set(python_path "${RCLRT_ROOT}/prove/rclrt_analysis/src" "${RCLRT_ROOT}/try/rclrt_benchmarks/src"
-    "${RCLRT_ROOT}/tools")
+  set(python_path "${RCLRT_ROOT}/prove/rclrt_analysis/src" "${RCLRT_ROOT}/see/rclrt_tools/src"
+    "${RCLRT_ROOT}/try/rclrt_benchmarks/src" "${RCLRT_ROOT}/tools")
   set(library_path "${RCLRT_ROS_LIBRARY_PATH}")
   foreach(package IN LISTS arg_MESSAGES)
     list(APPEND python_path "${${package}_PYTHONPATH}")

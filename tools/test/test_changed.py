@@ -18,7 +18,7 @@ TOOL = Path(__file__).resolve().parents[1] / "changed.py"
         ([], [], ["rclrt", "rclrt_core"]),
         (["engine/rclrt_core/src/engine.cpp"], ["rclrt_core", "rclrt_rclcpp"], ["rclrt_micro"]),
         (["micro/rclrt_micro/src/a.c"], ["rclrt_micro", "rclrt_agent"], ["rclrt_core"]),
-        (["prove/rclrt_analysis/src/a.py"], ["rclrt", "rclrt_analysis"], ["rclrt_core"]),
+        (["prove/rclrt_analysis/src/a.py"], ["rclrt", "rclrt_tools"], ["rclrt_core"]),
         (["docs/glossary.md"], ["rclrt"], ["rclrt_core"]),
         (["tools/cmake/Rclrt.cmake"], ["rclrt", "rclrt_trace", "rclrt_micro"], []),
     ],

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "see/rclrt_tools/src/rclrt_tools"
 
 # A venv is a folder with a python3 and a pip; anything else that is asked of it succeeds. The
 # system's Python checks arguments.
@@ -72,7 +73,7 @@ class Tree:
         self.root.mkdir()
         self.bin.mkdir(parents=True)
         shutil.copytree(ROOT / "tools/requirements", self.root / "tools/requirements")
-        for package in ("prove/rclrt_analysis", "try/rclrt_benchmarks"):
+        for package in ("prove/rclrt_analysis", "see/rclrt_tools", "try/rclrt_benchmarks"):
             (self.root / package).parent.mkdir()
             (self.root / package).symlink_to(ROOT / package)
         script = (ROOT / "rclrt").read_text()
@@ -147,14 +148,12 @@ def test_the_script_of_this_tree_gives_help_of_every_verb() -> None:
         )
         assert "usage: " in done.stdout and not done.stderr
         if words == ["help"]:
-            for path in (
-                ROOT / "prove/rclrt_analysis" / "src" / "rclrt_analysis" / "commands"
-            ).glob("[a-z]*.py"):
+            for path in (TOOLS / "commands").glob("[a-z]*.py"):
                 assert f"\n    {path.stem}" in done.stdout
 
 
 def test_what_a_folder_of_the_user_has_is_not_imported(tmp_path: Path) -> None:
-    for name in ("argparse", "jsonschema", "rclrt_analysis", "numpy"):
+    for name in ("argparse", "jsonschema", "rclrt_analysis", "rclrt_tools", "numpy"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")
     for path in ("", ":", f"/nowhere:.:{os.environ.get('PYTHONPATH', '')}"):
         done = subprocess.run(
@@ -163,7 +162,7 @@ def test_what_a_folder_of_the_user_has_is_not_imported(tmp_path: Path) -> None:
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
     # What is imported only when the verb runs; `background` starts a Python of its own, too.
-    start = ROOT / "prove/rclrt_analysis" / "src" / "rclrt_analysis" / "start.py"
+    start = TOOLS / "start.py"
     model = ROOT / "try/rclrt_scenarios" / "models" / "autoware_reference_system.yaml"
     done = subprocess.run(
         [sys.executable, "-I", start, "analyze", model],
@@ -177,13 +176,8 @@ def test_what_a_folder_of_the_user_has_is_not_imported(tmp_path: Path) -> None:
     "verb", ["demo", "bench table-1", "analyze m", "order t", "trace info t", "demo --help"]
 )
 def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) -> None:
-    root = Path(__file__).parents[2]
-    python = [sys.executable, "-I", "-S", "-c"]
-    read = f"import sys; sys.path.insert(0, '{root}/prove/rclrt_analysis/src')"
-    read += "; from rclrt_analysis.cli import build_parser; build_parser().parse_args(sys.argv[1:])"
-    done = subprocess.run(
-        [*python, read, *verb.split()], capture_output=True, text=True, check=False
-    )
+    start = [sys.executable, "-I", "-S", str(TOOLS / "start.py"), "--check"]
+    done = subprocess.run([*start, *verb.split()], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

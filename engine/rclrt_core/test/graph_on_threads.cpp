@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs a graph of callbacks on real threads under SCHED_FIFO and tells what happened, for
-// prove/rclrt_analysis/test/test_bounds_on_engine.py, which holds it against the bounds.
+// see/rclrt_tools/test/test_bounds_on_engine.py, which holds it against the bounds.
 //
 //   graph_on_threads MILLISECONDS FOLDER < GRAPH
 //

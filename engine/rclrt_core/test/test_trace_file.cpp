@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What TraceFile writes, and what it says when it cannot. With RCLRT_TRACES naming a folder, its files are
-// left there for the reader of rclrt_analysis.
+// left there for the reader of rclrt_tools.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -18,7 +18,6 @@ from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.links import message
 from rclrt_analysis.model.read import build_system
 from rclrt_analysis.simulation import chain_latencies, simulate
-from rclrt_analysis.simulation.records import to_traces
 
 MS = 1_000_000
 FORMULAS = {"tide": tide_latency, "micro_ros": micro_ros_latency}
@@ -101,15 +100,6 @@ def test_a_message_becomes_a_callback_of_its_own_on_the_way_up_and_down() -> Non
     assert (up.bcet, up.wcet) == (message(Link(), 0), message(Link(), 100))
     assert up.priority == 5, "as urgent as what publishes"
     assert system.executor_of["mcu"].link is None
-
-
-def test_a_run_with_a_link_becomes_a_trace_and_says_what_it_assumes() -> None:
-    system = pods("tide")
-    run = simulate(system, 2_000 * MS)
-    assert sum(len(trace.records) for trace in to_traces(run).values()) == len(run.jobs)
-    names = {entry.name for trace in to_traces(run).values() for entry in trace.callbacks.values()}
-    assert "timer_1 up" in names
-    assert "LINK" in {a.name for a in analyse(system).assumptions}
 
 
 def test_a_message_that_comes_late_may_be_followed_by_one_that_does_not() -> None:

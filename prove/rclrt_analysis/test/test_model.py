@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from models import FOLDER, ROOT, SCHEMA, model, shipped
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Kind, ModelError, Policy, read_model
 from rclrt_analysis.model.document import MAX_BYTES, parse_document
 from rclrt_analysis.model.read import build_system
-from rclrt_analysis.scenario import read_scenario
 
 MS = 1_000_000
 EXECUTORS = "executors: [{name: main, kind: priority_events, policy: rm}]\n"
@@ -45,20 +46,21 @@ def test_every_shipped_model_is_read(path: Path) -> None:
     assert read_model(path, SCHEMA).name == path.stem
 
 
+def scenario_of(name: str) -> Any:
+    return yaml.safe_load((ROOT / f"try/rclrt_scenarios/{name}.yaml").read_text(encoding="utf-8"))
+
+
 def test_the_seven_timers_are_those_of_the_scenario() -> None:
     for level in (60, 80, 90):
         name = f"teper_seven_timers_{level}"
-        schema = ROOT / "try/rclrt_scenarios" / "scenario.schema.json"
-        scenario = read_scenario(ROOT / "try/rclrt_scenarios" / f"{name}.yaml", schema)
+        scenario = scenario_of(name)
         expected = [(n["name"], n["period_ms"], n["work_ms"]) for n in scenario["nodes"]]
         found = [(c.name, (c.period or 0) / MS, c.wcet / MS) for c in shipped(name).callbacks]
         assert found == expected
 
 
 def test_the_autoware_model_is_the_graph_of_the_scenario() -> None:
-    schema = ROOT / "try/rclrt_scenarios" / "scenario.schema.json"
-    path = ROOT / "try/rclrt_scenarios" / "autoware_reference_system.yaml"
-    scenario = read_scenario(path, schema)
+    scenario = scenario_of("autoware_reference_system")
     system = shipped("autoware_reference_system")
     working = [n for n in scenario["nodes"] if n["kind"] not in ("sensor", "command")]
     count = sum(len(n.get("connections", [0])) for n in working)

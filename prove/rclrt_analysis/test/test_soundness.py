@@ -9,15 +9,12 @@ RCLRT_EFFORT=20 looks twenty times as long.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pytest
-from models import ROOT
 from random_systems import (
     by_stamps,
     finer,
@@ -26,11 +23,7 @@ from random_systems import (
     with_a_link,
     with_subscriptions,
 )
-from rclrt_analysis.bounds import analyse as analysis
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.bounds.dag import Dag
-from rclrt_analysis.bounds.receivers import is_receiver, with_receivers
-from rclrt_analysis.commands import simulate as verb
 from rclrt_analysis.model import (
     Callback,
     Executor,
@@ -314,68 +307,6 @@ def test_a_job_with_nothing_left_ends_before_what_is_released_just_then() -> Non
     bounds = {one.name: one.bound for one in analyse(system).callbacks}
     assert seen["low"] == bounds["low"] == 20
     assert seen["z"] <= (bounds["z"] or 0)
-
-
-MIDDLEWARE = """overheads: {receive_ms: 0.2}
-executors:
-  - {name: a, kind: preemptive, policy: rm, cores: [0]}
-  - {name: b, kind: preemptive, policy: rm, cores: [0]}
-callbacks:
-  - {name: t1, kind: timer, executor: a, period_ms: 5, wcet_ms: 0.3, publishes: [x]}
-  - {name: t0, kind: timer, executor: a, period_ms: 10, wcet_ms: 0.7}
-  - {name: s0, kind: subscription, executor: b, wcet_ms: 0.175, triggers: [x]}
-"""
-NO_WORK = """executors: [{name: e, kind: isolated, cores: [0, 1]}]
-callbacks:
-  - {name: a, kind: timer, executor: e, period_ms: 10, wcet_ms: 5, priority: 90}
-  - {name: b, kind: timer, executor: e, period_ms: 10, wcet_ms: 5, priority: 80}
-  - {name: c, kind: timer, executor: e, period_ms: 10, wcet_ms: 0, priority: 10}
-"""
-
-
-def receivers_under_rm(system: System) -> System:
-    made = with_receivers(system)
-    below = {callback.executor for callback in made.callbacks if is_receiver(callback)}
-    return replace(
-        made,
-        executors=tuple(
-            replace(e, policy=Policy.RM) if e.name in below else e for e in made.executors
-        ),
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "where", "fault"),
-    [
-        (MIDDLEWARE, "t0 1.200 1.200 0", (analysis, "with_receivers"), receivers_under_rm),
-        (NO_WORK, "c 5.000 5.000 0", (Dag, "with_work"), property(lambda self: self)),
-    ],
-)
-def test_the_verb_finds_a_bound_that_is_too_low(
-    text: str,
-    line: str,
-    where: tuple[object, str],
-    fault: object,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("RCLRT_SOURCE_DIR", str(ROOT))
-    path = tmp_path / "robot.yaml"
-    path.write_text(f"schema: 1\nname: robot\n{text}", encoding="utf-8")
-    parser = argparse.ArgumentParser()
-    verb.add_arguments(parser)
-    arguments = parser.parse_args([str(path)])
-    said = []
-    for _ in range(2):  # The same seed, the same phases.
-        assert verb.run(arguments) == 0
-        said.append(capsys.readouterr().out)
-    assert said[0] == said[1]
-    assert "201 phases tried" in said[0]
-    assert line in [" ".join(one.split()) for one in said[0].splitlines()]
-    monkeypatch.setattr(*where, fault)
-    assert verb.run(arguments) == 1
-    assert "EXCEEDED" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

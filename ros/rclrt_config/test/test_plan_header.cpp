@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Whether a plan is as it was made. That this program and ./rclrt plan mean the same hash is tested in
-// prove/rclrt_analysis/test/test_watch_inside.py.
+// see/rclrt_tools/test/test_watch_inside.py.
 
 #include "plan_header.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a proof takes for granted of callbacks, held against their jobs; and whether threads still have what their jobs
-/// asked for. The same rules as rclrt_analysis/watch/assumptions.py.
+/// asked for. The same rules as rclrt_tools/watch/assumptions.py.
 #ifndef ASSUMPTIONS_HPP_
 #define ASSUMPTIONS_HPP_
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What an instance of a chain is, when it misses, and what becomes of data that do not come out. That the numbers are
-// those of ./rclrt watch is tested in prove/rclrt_analysis/test/test_watch_inside.py.
+// those of ./rclrt watch is tested in see/rclrt_tools/test/test_watch_inside.py.
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.trace import read_trace
+from rclrt_tools.trace import read_trace
 from test_deadlines_across_processes import PATIENCE_S, WANTED, Peer, start, wait_for
 
 BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
@@ -129,7 +129,7 @@ def test_rclrt_order_over_both_traces_sees_the_deadlines_of_the_source_at_the_si
     source.stop()
     files = sorted(map(str, tmp_path.glob("*/*.trace")))
     options = ["--cpus", str(os.cpu_count()), "--bound", str(int(PATIENCE_S * 1e6))]
-    command = [sys.executable, "-m", "rclrt_analysis.cli", "order", *files, *options]
+    command = [sys.executable, "-m", "rclrt_tools.cli", "order", *files, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().endswith("in order"), done.stdout

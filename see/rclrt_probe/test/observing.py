@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclrt_analysis.trace import Trace, layout, read_trace
+from rclrt_tools.trace import Trace, layout, read_trace
 
 HERE = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_probe"
 LIBRARY = HERE / "librclrt_probe.so"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from observing import HERE, LIBRARY, observe, run
-from rclrt_analysis.trace import layout
+from rclrt_tools.trace import layout
 
 FAKE = str(HERE / "fake_program")
 TIMER = "/robot/fake/timer/10ms"
@@ -215,7 +215,7 @@ def test_a_full_disk_costs_one_line_and_what_fits_can_be_read(tmp_path: Path) ->
     assert seen.stdout == run([FAKE, "jobs", "2000"], None).stdout
     assert seen.stderr.startswith("rclrt_probe: ")
     assert seen.stderr.count("\n") == 1
-    from rclrt_analysis.trace import read_trace
+    from rclrt_tools.trace import read_trace
 
     kept = [read_trace(path) for path in (tmp_path / "kept").glob("*.trace")]
     assert 0 < sum(len(trace.jobs) for trace in kept) < 4000

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from observing import HERE, Seen, observe
-from rclrt_analysis.trace import layout, read_trace
+from rclrt_tools.trace import layout, read_trace
 
 STOCK = HERE / "stock_nodes"
 REFERENCE = HERE.parent / "rclrt_reference_system" / "rclrt_reference_system"

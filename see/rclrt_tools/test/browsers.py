@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.pages.browser import Browser, chromium
+from rclrt_tools.pages.browser import Browser, chromium
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rclrt_analysis.reference.program import find_program
+from rclrt_tools.reference.program import find_program
 
 SOURCE = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
 SCENARIOS = SOURCE / "try/rclrt_scenarios"
@@ -52,7 +52,7 @@ AS_BUILT = WITHOUT_PERMISSION if os.environ.get("RCLRT_SANITIZE") else []
 def command(*arguments: str) -> list[str]:
     if "--load" not in arguments:
         arguments = (*arguments, "--load", "quiet")
-    return [*AS_BUILT, sys.executable, "-m", "rclrt_analysis.cli", "demo", *arguments]
+    return [*AS_BUILT, sys.executable, "-m", "rclrt_tools.cli", "demo", *arguments]
 
 
 def demo(*arguments: str, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:

@@ -29,7 +29,7 @@ from rclrt_analysis.model import (
     Policy,
     System,
 )
-from rclrt_analysis.trace import DONE, read_trace
+from rclrt_tools.trace import DONE, read_trace
 
 MS = 1_000_000
 RUN_MS = 800

@@ -8,8 +8,8 @@ import fcntl
 import os
 from pathlib import Path
 
-from rclrt_analysis.trace import layout
-from rclrt_analysis.trace.layout import RECORD, blank
+from rclrt_tools.trace import layout
+from rclrt_tools.trace.layout import RECORD, blank
 
 CAPACITY = 8
 

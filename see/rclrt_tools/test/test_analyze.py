@@ -7,14 +7,20 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from models import FOLDER, ROOT, shipped
+from rclrt_analysis.bounds import analyse as analysis
 from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.dag import Dag
+from rclrt_analysis.bounds.receivers import is_receiver, with_receivers
+from rclrt_analysis.model import Policy, System
 from rclrt_analysis.report import to_text
 from rclrt_analysis.sensitivity import sensitivity
+from rclrt_tools.cli import main
 
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -23,7 +29,7 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def run_verb(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "rclrt_analysis.cli", *arguments],
+        [sys.executable, "-m", "rclrt_tools.cli", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -37,7 +43,7 @@ def test_a_reader_that_goes_early_is_no_error_and_costs_no_file(tmp_path: Path) 
     page, rows = tmp_path / "page.html", tmp_path / "rows.json"
     files = ["--html", str(page), "--json", str(rows)]
     program = subprocess.Popen(
-        [sys.executable, "-m", "rclrt_analysis.cli", "analyze", str(model), *files],
+        [sys.executable, "-m", "rclrt_tools.cli", "analyze", str(model), *files],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "RCLRT_SOURCE_DIR": str(ROOT), "PYTHONUNBUFFERED": "1"},
@@ -189,3 +195,62 @@ def test_times_in_another_unit_are_noticed(
     done = run_verb(verb, str(path))
     assert done.returncode == 0
     assert (f"{path}: warning: period_ms is {said}" in done.stderr) if said else not done.stderr
+
+
+MIDDLEWARE = """overheads: {receive_ms: 0.2}
+executors:
+  - {name: a, kind: preemptive, policy: rm, cores: [0]}
+  - {name: b, kind: preemptive, policy: rm, cores: [0]}
+callbacks:
+  - {name: t1, kind: timer, executor: a, period_ms: 5, wcet_ms: 0.3, publishes: [x]}
+  - {name: t0, kind: timer, executor: a, period_ms: 10, wcet_ms: 0.7}
+  - {name: s0, kind: subscription, executor: b, wcet_ms: 0.175, triggers: [x]}
+"""
+NO_WORK = """executors: [{name: e, kind: isolated, cores: [0, 1]}]
+callbacks:
+  - {name: a, kind: timer, executor: e, period_ms: 10, wcet_ms: 5, priority: 90}
+  - {name: b, kind: timer, executor: e, period_ms: 10, wcet_ms: 5, priority: 80}
+  - {name: c, kind: timer, executor: e, period_ms: 10, wcet_ms: 0, priority: 10}
+"""
+
+
+def receivers_under_rm(system: System) -> System:
+    made = with_receivers(system)
+    below = {callback.executor for callback in made.callbacks if is_receiver(callback)}
+    return replace(
+        made,
+        executors=tuple(
+            replace(e, policy=Policy.RM) if e.name in below else e for e in made.executors
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "where", "fault"),
+    [
+        (MIDDLEWARE, "t0 1.200 1.200 0", (analysis, "with_receivers"), receivers_under_rm),
+        (NO_WORK, "c 5.000 5.000 0", (Dag, "with_work"), property(lambda self: self)),
+    ],
+)
+def test_the_verb_finds_a_bound_that_is_too_low(
+    text: str,
+    line: str,
+    where: tuple[object, str],
+    fault: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("RCLRT_SOURCE_DIR", str(ROOT))
+    path = tmp_path / "robot.yaml"
+    path.write_text(f"schema: 1\nname: robot\n{text}", encoding="utf-8")
+    said = []
+    for _ in range(2):  # The same seed, the same phases.
+        assert main(["simulate", str(path)]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    assert "201 phases tried" in said[0]
+    assert line in [" ".join(one.split()) for one in said[0].splitlines()]
+    monkeypatch.setattr(*where, fault)
+    assert main(["simulate", str(path)]) == 1
+    assert "EXCEEDED" in capsys.readouterr().out

@@ -8,8 +8,8 @@ from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.arguments import number_from, some_of
-from rclrt_analysis.cli import build_parser
+from rclrt_tools.arguments import number_from, some_of
+from rclrt_tools.cli import build_parser
 
 
 def parse(words: str) -> Namespace:

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.reference.load import PROCESSES_A_CPU, BackgroundLoad
-from rclrt_analysis.reference.program import ProgramError, ends_with_us
+from rclrt_tools.reference.load import PROCESSES_A_CPU, BackgroundLoad
+from rclrt_tools.reference.program import ProgramError, ends_with_us
 
 
 def alive(pid: int) -> bool:
@@ -59,7 +59,7 @@ def test_one_that_somebody_has_killed_is_told() -> None:
 @pytest.mark.skipif(not ends_with_us(), reason="there is no setpriv")
 def test_they_do_not_outlive_a_demo_that_is_killed() -> None:
     code = (
-        "import time; from rclrt_analysis.reference.load import BackgroundLoad\n"
+        "import time; from rclrt_tools.reference.load import BackgroundLoad\n"
         f"with BackgroundLoad({{{min(os.sched_getaffinity(0))}}}) as load:\n"
         "    print(*[child.pid for child in load._children], flush=True)\n"
         "    time.sleep(60)\n"
@@ -78,7 +78,7 @@ def test_they_do_not_outlive_a_demo_that_is_killed() -> None:
 @pytest.mark.skipif(not ends_with_us(), reason="there is no setpriv")
 def test_a_program_whose_starter_has_ended_meanwhile_does_not_begin(tmp_path: Path) -> None:
     """Killed between the start of a child and the child's word to the kernel."""
-    starter = "import json; from rclrt_analysis.reference.program import ends_with_us; "
+    starter = "import json; from rclrt_tools.reference.program import ends_with_us; "
     said = subprocess.run(
         [sys.executable, "-c", starter + "print(json.dumps(ends_with_us()))"],
         capture_output=True,

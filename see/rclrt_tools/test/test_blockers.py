@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from perfetto_file import read_perfetto
-from rclrt_analysis.cli import main
-from rclrt_analysis.trace import Entry, Header, Records, Trace, blank, layout, write_trace
-from rclrt_analysis.views.blockers import LOOSE_NS, Blockers
-from rclrt_analysis.views.perfetto import write_perfetto
-from rclrt_analysis.views.timeline import Timeline, close, open_sources
+from rclrt_tools.cli import main
+from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout, write_trace
+from rclrt_tools.views.blockers import LOOSE_NS, Blockers
+from rclrt_tools.views.perfetto import write_perfetto
+from rclrt_tools.views.timeline import Timeline, close, open_sources
 
 US = 1000
 GROUP, THREAD = layout.WAITED_FOR_GROUP, layout.WAITED_FOR_THREAD

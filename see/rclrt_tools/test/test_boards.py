@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from perfetto_file import read_perfetto
-from rclrt_analysis.cli import main
-from rclrt_analysis.trace import Entry, Header, Trace, blank, layout, read_trace, write_trace
+from rclrt_tools.cli import main
+from rclrt_tools.trace import Entry, Header, Trace, blank, layout, read_trace, write_trace
 
 MS = 1_000_000
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from models import SCHEMA
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.calibration import (
+from rclrt_analysis.model import Overheads, read_model
+from rclrt_analysis.report import to_text as to_report
+from rclrt_tools.calibration import (
     WINDOW_NS,
     Calibration,
     read_overheads,
@@ -19,10 +21,8 @@ from rclrt_analysis.calibration import (
     to_yaml,
     worst_window,
 )
-from rclrt_analysis.cli import main
-from rclrt_analysis.model import Overheads, read_model
-from rclrt_analysis.reference.environment import may_use_realtime
-from rclrt_analysis.report import to_text as to_report
+from rclrt_tools.cli import main
+from rclrt_tools.reference.environment import may_use_realtime
 
 MODEL = """
 executors:

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from rclrt_analysis import cli
-from rclrt_analysis.commands import bench
+from rclrt_tools import cli
+from rclrt_tools.commands import bench
 
 ROOT = Path(__file__).resolve().parents[3]
 GENERATED = (".rclrt", "build", "install", "log", ".git")

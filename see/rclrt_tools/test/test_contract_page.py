@@ -13,17 +13,17 @@ import pytest
 from browsers import browser
 from models import FOLDER, ROOT, model
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.cli import main
 from rclrt_analysis.model import System
-from rclrt_analysis.pages.browser import Browser
-from rclrt_analysis.pages.contract_page import make_page, questions
-from rclrt_analysis.pages.graph_picture import MOST, make_picture
 from rclrt_analysis.report import ms
 from rclrt_analysis.simulation import simulate
-from rclrt_analysis.simulation.records import to_traces
-from rclrt_analysis.trace import write_trace
-from rclrt_analysis.watch.sources import watch_files
-from rclrt_analysis.watch.watch import Watch, verdict
+from rclrt_tools.cli import main
+from rclrt_tools.pages.browser import Browser
+from rclrt_tools.pages.contract_page import make_page, questions
+from rclrt_tools.pages.graph_picture import MOST, make_picture
+from rclrt_tools.trace import write_trace
+from rclrt_tools.trace.simulated import to_traces
+from rclrt_tools.watch.sources import watch_files
+from rclrt_tools.watch.watch import Watch, verdict
 
 S = 1_000_000_000
 

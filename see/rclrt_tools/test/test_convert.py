@@ -15,7 +15,10 @@ import pytest
 import yaml
 from models import FOLDER, SCHEMA, shipped
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.convert import (
+from rclrt_analysis.model import ModelError, System
+from rclrt_analysis.model.document import parse_document
+from rclrt_analysis.model.read import build_system
+from rclrt_tools.convert import (
     Imported,
     check,
     from_autoware,
@@ -24,9 +27,6 @@ from rclrt_analysis.convert import (
     to_caret,
     to_yaml,
 )
-from rclrt_analysis.model import ModelError, System
-from rclrt_analysis.model.document import parse_document
-from rclrt_analysis.model.read import build_system
 
 ARCHITECTURE = """named_paths:
 - path_name: to_wheels
@@ -263,7 +263,7 @@ def test_files_of_another_form_are_refused_with_their_line(
 
 def test_the_command_knows_the_formats_and_counts_what_is_left_out(tmp_path: Path) -> None:
     def convert(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        whole = [sys.executable, "-m", "rclrt_analysis.cli", "convert", *map(str, arguments)]
+        whole = [sys.executable, "-m", "rclrt_tools.cli", "convert", *map(str, arguments)]
         return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=60)
 
     caret, contract = tmp_path / "a.yaml", tmp_path / "c.yaml"

@@ -21,8 +21,8 @@ from demo_runs import (
     result_of,
     small_scenario,
 )
-from rclrt_analysis.reference.executors import DEMO_EXECUTORS, EXECUTORS, split_priority
-from rclrt_analysis.reference.program import find_program
+from rclrt_tools.reference.executors import DEMO_EXECUTORS, EXECUTORS, split_priority
+from rclrt_tools.reference.program import find_program
 
 
 @pytest.fixture

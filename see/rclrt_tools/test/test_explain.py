@@ -99,7 +99,7 @@ def test_a_chain_without_a_bound_says_why() -> None:
 
 
 def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    whole = [sys.executable, "-m", "rclrt_analysis.cli", "explain", *map(str, arguments)]
+    whole = [sys.executable, "-m", "rclrt_tools.cli", "explain", *map(str, arguments)]
     return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=120)
 
 

@@ -19,11 +19,11 @@ from models import model
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from perfetto_file import read_perfetto
 from rclrt_analysis.simulation import simulate
-from rclrt_analysis.simulation.records import to_traces
-from rclrt_analysis.trace import Entry, Header, Trace, blank, layout, read_trace, write_trace
-from rclrt_analysis.views.mcap import write_mcap
-from rclrt_analysis.views.perfetto import write_perfetto
-from rclrt_analysis.views.timeline import Timeline, close, open_sources
+from rclrt_tools.trace import Entry, Header, Trace, blank, layout, read_trace, write_trace
+from rclrt_tools.trace.simulated import to_traces
+from rclrt_tools.views.mcap import write_mcap
+from rclrt_tools.views.perfetto import write_perfetto
+from rclrt_tools.views.timeline import Timeline, close, open_sources
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -10,10 +10,10 @@ import numpy as np
 from models import SCHEMA
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import System
-from rclrt_analysis.observe import observe, to_yaml
-from rclrt_analysis.observe.joins import joins_of
-from rclrt_analysis.observe.parts import parts_of
-from rclrt_analysis.trace import Entry, Records, Trace, layout
+from rclrt_tools.observe import observe, to_yaml
+from rclrt_tools.observe.joins import joins_of
+from rclrt_tools.observe.parts import parts_of
+from rclrt_tools.trace import Entry, Records, Trace, layout
 from test_observe import ISOLATED, MS, jobs, observed, timer
 
 LEFT, RIGHT = "/f/subscription/left", "/f/subscription/right"

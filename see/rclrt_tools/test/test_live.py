@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from live_program import Program, born
-from rclrt_analysis.live.files import Process, has_owner, live_files
-from rclrt_analysis.live.follow import Follower
-from rclrt_analysis.live.record import is_wanted, record
-from rclrt_analysis.live.running import Running
-from rclrt_analysis.trace import TraceError, layout, read_trace
-from rclrt_analysis.trace.layout import RECORD
+from rclrt_tools.live.files import Process, has_owner, live_files
+from rclrt_tools.live.follow import Follower
+from rclrt_tools.live.record import is_wanted, record
+from rclrt_tools.live.running import Running
+from rclrt_tools.trace import TraceError, layout, read_trace
+from rclrt_tools.trace.layout import RECORD
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def test_recording_writes_files_that_the_reader_reads(program: Program, tmp_path
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "rclrt_analysis.cli", "trace", *arguments]
+    line = [sys.executable, "-m", "rclrt_tools.cli", "trace", *arguments]
     return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 
-from rclrt_analysis.live.table import cells, count, fit, number, percent
+from rclrt_tools.live.table import cells, count, fit, number, percent
 
 
 def test_numbers_fit_their_columns() -> None:

@@ -1,8 +1,8 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from rclrt_analysis.reference.measurement import Measurement
-from rclrt_analysis.reference.result import make_result
+from rclrt_tools.reference.measurement import Measurement
+from rclrt_tools.reference.result import make_result
 from reports import MS, callback, report
 
 

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from long_trace import make_trace
 from models import SCHEMA
-from rclrt_analysis.observe import observe
-from rclrt_analysis.pages import jobs as of_page
-from rclrt_analysis.pages.trace_page import make_page
-from rclrt_analysis.trace import named_traces
-from rclrt_analysis.views import compare, mcap, perfetto, summary, timeline
-from rclrt_analysis.views.compare import Blocks, series_of
-from rclrt_analysis.views.lines import Filter, lines
-from rclrt_analysis.views.mcap import write_mcap
-from rclrt_analysis.views.perfetto import write_perfetto
-from rclrt_analysis.views.summary import summarize
-from rclrt_analysis.views.timeline import Source, Timeline, close, open_sources
+from rclrt_tools.observe import observe
+from rclrt_tools.pages import jobs as of_page
+from rclrt_tools.pages.trace_page import make_page
+from rclrt_tools.trace import named_traces
+from rclrt_tools.views import compare, mcap, perfetto, summary, timeline
+from rclrt_tools.views.compare import Blocks, series_of
+from rclrt_tools.views.lines import Filter, lines
+from rclrt_tools.views.mcap import write_mcap
+from rclrt_tools.views.perfetto import write_perfetto
+from rclrt_tools.views.summary import summarize
+from rclrt_tools.views.timeline import Source, Timeline, close, open_sources
 
 BLOCK = 1 << 9
 SHORT, LONG = 16 * BLOCK, 80 * BLOCK

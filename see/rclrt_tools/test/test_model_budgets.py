@@ -14,11 +14,11 @@ import yaml
 from engine_runs import MS, OVERHEADS, Seen, graph, run_on_engine
 from models import SCHEMA, model
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.cli import main
 from rclrt_analysis.model import Budget, Callback, Executor, ExecutorKind, Kind, ModelError, System
 from rclrt_analysis.plan.parameters import applied, check_names, read_plan, to_parameters
 from rclrt_analysis.plan.search import make_plan
 from rclrt_analysis.simulation import SimulationError, simulate
+from rclrt_tools.cli import main
 from test_plan import opening
 from test_system_bounds import analysed, bounds, subscription, timer
 

@@ -6,10 +6,10 @@ import argparse
 import os
 
 import pytest
-from rclrt_analysis.reference.demonstration import cpus_of, notes_of, title_of
-from rclrt_analysis.reference.executors import BACKGROUND
-from rclrt_analysis.reference.measurement import Measurement
-from rclrt_analysis.reference.study import Study, Transport
+from rclrt_tools.reference.demonstration import cpus_of, notes_of, title_of
+from rclrt_tools.reference.executors import BACKGROUND
+from rclrt_tools.reference.measurement import Measurement
+from rclrt_tools.reference.study import Study, Transport
 from reports import callback, report
 
 

@@ -14,17 +14,17 @@ import pytest
 from models import ROOT, SCHEMA, model, shipped
 from random_systems import migrating, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.cli import main
 from rclrt_analysis.model import ExecutorKind, Kind, Policy, System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
-from rclrt_analysis.observe import observe, to_yaml
-from rclrt_analysis.observe.advice import opened
 from rclrt_analysis.plan.openings import read_open
 from rclrt_analysis.plan.search import make_plan
 from rclrt_analysis.simulation import simulate
-from rclrt_analysis.simulation.records import to_traces
-from rclrt_analysis.trace import Entry, Header, Records, Trace, blank, layout, write_trace
+from rclrt_tools.cli import main
+from rclrt_tools.observe import observe, to_yaml
+from rclrt_tools.observe.advice import opened
+from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout, write_trace
+from rclrt_tools.trace.simulated import to_traces
 
 MS = 1_000_000
 S = 1000 * MS

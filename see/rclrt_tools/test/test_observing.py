@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 import yaml
 from models import ROOT, SCHEMA, model
-from rclrt_analysis.arguments import trace_files
-from rclrt_analysis.cli import main
 from rclrt_analysis.model import System
-from rclrt_analysis.observe.advice import advise
-from rclrt_analysis.preload import environment
 from rclrt_analysis.simulation import simulate
-from rclrt_analysis.simulation.records import to_traces
-from rclrt_analysis.trace import Trace, layout, read_trace, write_trace
-from rclrt_analysis.views.processes import processes, to_text
+from rclrt_tools.arguments import trace_files
+from rclrt_tools.cli import main
+from rclrt_tools.observe.advice import advise
+from rclrt_tools.preload import environment
+from rclrt_tools.trace import Trace, layout, read_trace, write_trace
+from rclrt_tools.trace.simulated import to_traces
+from rclrt_tools.views.processes import processes, to_text
 from trace_bytes import HEADER, callback, chunk, records
 
 S = 1_000_000_000
@@ -165,7 +165,7 @@ def test_the_command_prints_the_table_and_writes_parameters(
 def test_observe_traces_what_a_command_starts_and_ends_with_its_status(tmp_path: Path) -> None:
     folder = tmp_path / "with space" / "traces"
     script = f"{FAKE} jobs 5; {FAKE} jobs 7; exit 9"
-    command = [sys.executable, "-m", "rclrt_analysis.cli", "observe", "-o", str(folder)]
+    command = [sys.executable, "-m", "rclrt_tools.cli", "observe", "-o", str(folder)]
     done = subprocess.run(
         [*command, "--", "sh", "-c", script],
         capture_output=True,

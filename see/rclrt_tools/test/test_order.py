@@ -8,9 +8,9 @@ import random
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.cli import main
-from rclrt_analysis.order import Violation, check_order
-from rclrt_analysis.trace import NO_DEADLINE, Entry, Header, Trace, blank, layout, write_trace
+from rclrt_tools.cli import main
+from rclrt_tools.order import Violation, check_order
+from rclrt_tools.trace import NO_DEADLINE, Entry, Header, Trace, blank, layout, write_trace
 
 # Far above what a dispatch takes; a wrong order lasts for milliseconds.
 BOUND_NS = 2_000_000

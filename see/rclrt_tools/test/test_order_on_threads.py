@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.order import check_order
-from rclrt_analysis.trace import read_trace
+from rclrt_tools.order import check_order
+from rclrt_tools.trace import read_trace
 
 # Far above what a dispatch takes; a wrong order lasts for milliseconds.
 BOUND_NS = 2_000_000

@@ -4,9 +4,9 @@ from html.parser import HTMLParser
 
 import pytest
 from rclrt_analysis.plots import Plot, draw
-from rclrt_analysis.reference.measurement import Measurement
-from rclrt_analysis.reference.page import make_page
-from rclrt_analysis.reference.result import make_result
+from rclrt_tools.reference.measurement import Measurement
+from rclrt_tools.reference.page import make_page
+from rclrt_tools.reference.result import make_result
 from reports import callback, report
 
 

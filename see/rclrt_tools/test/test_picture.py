@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 
-from rclrt_analysis.reference.executors import BACKGROUND, QUIET
-from rclrt_analysis.reference.measurement import Measurement
-from rclrt_analysis.reference.picture import COLORS, make_picture
+from rclrt_tools.reference.executors import BACKGROUND, QUIET
+from rclrt_tools.reference.measurement import Measurement
+from rclrt_tools.reference.picture import COLORS, make_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 

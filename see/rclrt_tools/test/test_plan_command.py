@@ -28,7 +28,7 @@ chains:
 
 
 def rclrt(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "rclrt_analysis.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "rclrt_tools.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 

@@ -15,9 +15,9 @@ from rclrt_analysis.model import ModelError, Policy
 from rclrt_analysis.plan.parameters import applied, misfits, read_plan, to_parameters
 from rclrt_analysis.plan.search import Plan
 from rclrt_analysis.simulation import simulate
-from rclrt_analysis.simulation.records import to_traces
-from rclrt_analysis.trace import layout
-from rclrt_analysis.watch.watch import Watch
+from rclrt_tools.trace import layout
+from rclrt_tools.trace.simulated import to_traces
+from rclrt_tools.watch.watch import Watch
 from test_plan import HERE, opening, plan
 
 MS = 1_000_000

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.reference import program as module
-from rclrt_analysis.reference.program import Interrupt, Program, ProgramError, apart_from_others
+from rclrt_tools.reference import program as module
+from rclrt_tools.reference.program import Interrupt, Program, ProgramError, apart_from_others
 
 # Writes what it was told to the file after --out, as the program does.
 FIND_OUT = 'while [ "$1" != --out ]; do shift; done; out=$2; '
@@ -135,7 +135,7 @@ def test_a_program_does_not_outlive_who_started_it(tmp_path: Path, call: str) ->
             sys.executable,
             "-c",
             "from pathlib import Path\n"
-            "from rclrt_analysis.reference.program import Interrupt, Program\n"
+            "from rclrt_tools.reference.program import Interrupt, Program\n"
             f"folder = Path({str(tmp_path)!r})\n"
             f"Program(folder / 'program', folder / 'scenario.yaml').{call}",
         ]

@@ -41,7 +41,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def call(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    setup = (ROOT / "prove/rclrt_analysis" / "setup.py").read_text(encoding="utf-8")
+    setup = (ROOT / "see/rclrt_tools" / "setup.py").read_text(encoding="utf-8")
     entry = re.search(r'"ros2cli.command": \["rt = ([\w.:]+)"\]', setup)
     assert entry is not None
     return subprocess.run(

@@ -3,8 +3,8 @@
 from collections import Counter
 
 import pytest
-from rclrt_analysis.reference.executors import Row
-from rclrt_analysis.reference.schedule import MIN_SLICE_S, make_schedule
+from rclrt_tools.reference.executors import Row
+from rclrt_tools.reference.schedule import MIN_SLICE_S, make_schedule
 
 NAMES = [Row(name) for name in "abc"]
 

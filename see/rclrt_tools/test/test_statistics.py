@@ -1,7 +1,7 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from rclrt_analysis.statistics import percentile, quantiles, samples_needed
+from rclrt_tools.statistics import percentile, quantiles, samples_needed
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from rclrt_analysis.reference.executors import BACKGROUND, QUIET, Row
-from rclrt_analysis.reference.program import Interrupt, ProgramError, Report
-from rclrt_analysis.reference.study import INTERRUPTED, TRANSPORT_EXECUTOR, conduct
+from rclrt_tools.reference.executors import BACKGROUND, QUIET, Row
+from rclrt_tools.reference.program import Interrupt, ProgramError, Report
+from rclrt_tools.reference.study import INTERRUPTED, TRANSPORT_EXECUTOR, conduct
 from reports import MS, callback, report
 
 

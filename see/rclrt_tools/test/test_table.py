@@ -1,8 +1,8 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-from rclrt_analysis.reference.executors import EXECUTORS
-from rclrt_analysis.reference.measurement import Measurement
-from rclrt_analysis.reference.table import WIDTH, group_findings, make_table
+from rclrt_tools.reference.executors import EXECUTORS
+from rclrt_tools.reference.measurement import Measurement
+from rclrt_tools.reference.table import WIDTH, group_findings, make_table
 from reports import callback, report
 
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.live.tail import Tail, probed_files
-from rclrt_analysis.live.top_once import to_json
-from rclrt_analysis.live.watch import Watch
-from rclrt_analysis.trace import TraceError, layout
-from rclrt_analysis.trace.layout import blank
+from rclrt_tools.live.tail import Tail, probed_files
+from rclrt_tools.live.top_once import to_json
+from rclrt_tools.live.watch import Watch
+from rclrt_tools.trace import TraceError, layout
+from rclrt_tools.trace.layout import blank
 
 
 def chunk(kind: int, content: bytes) -> bytes:

@@ -14,11 +14,11 @@ import pytest
 import yaml
 from first_node import PROGRAM, clean_environment, run_first_node
 from models import model
-from rclrt_analysis.observe.parts import parts_of
-from rclrt_analysis.observe.template import to_template
 from rclrt_analysis.simulation import simulate
-from rclrt_analysis.simulation.records import to_traces
-from rclrt_analysis.trace import Trace, write_trace
+from rclrt_tools.observe.parts import parts_of
+from rclrt_tools.observe.template import to_template
+from rclrt_tools.trace import Trace, write_trace
+from rclrt_tools.trace.simulated import to_traces
 
 ROBOT = """executors:
   - {name: main, kind: isolated, cores: [0, 1]}
@@ -36,7 +36,7 @@ def traces() -> dict[str, Trace]:
 
 
 def rclrt(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "rclrt_analysis.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "rclrt_tools.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 

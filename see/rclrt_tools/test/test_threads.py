@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rclrt_analysis.live.threads import threads_of
+from rclrt_tools.live.threads import threads_of
 
 
 def test_threads_are_as_the_kernel_has_them() -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
-from rclrt_analysis.reference.timeline import worst_instance
+from rclrt_tools.reference.timeline import worst_instance
 from reports import MS, callback, report
 
 

@@ -17,16 +17,16 @@ from typing import Any
 
 import pytest
 from live_program import Program
-from rclrt_analysis import cli
-from rclrt_analysis.live.follow import Follower
-from rclrt_analysis.live.running import Running
-from rclrt_analysis.live.table import cells
-from rclrt_analysis.live.threads import Thread
-from rclrt_analysis.live.top_once import to_json, to_text
-from rclrt_analysis.live.top_tables import tables
-from rclrt_analysis.live.watch import Snapshot, Watch
-from rclrt_analysis.trace import layout
-from rclrt_analysis.trace.layout import RECORD
+from rclrt_tools import cli
+from rclrt_tools.live.follow import Follower
+from rclrt_tools.live.running import Running
+from rclrt_tools.live.table import cells
+from rclrt_tools.live.threads import Thread
+from rclrt_tools.live.top_once import to_json, to_text
+from rclrt_tools.live.top_tables import tables
+from rclrt_tools.live.watch import Snapshot, Watch
+from rclrt_tools.trace import layout
+from rclrt_tools.trace.layout import RECORD
 
 MS = 1_000_000
 BEGIN = 1_000_000 * MS
@@ -315,7 +315,7 @@ def test_shares_of_a_cpu_are_of_the_time_between_two_snapshots(
             for number_ in (1, 2)
         ]
 
-    monkeypatch.setattr("rclrt_analysis.live.watch.threads_of", read)
+    monkeypatch.setattr("rclrt_tools.live.watch.threads_of", read)
     watch = watching(live, clock)
     watch.snapshot()
     clock.now += 1000 * MS
@@ -500,7 +500,7 @@ def test_closing_closes_all_files(program: Program, live: Path, clock: Clock) ->
 def test_of_more_records_than_are_kept_the_newest_count_with_the_same_rate(
     program: Program, live: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rclrt_analysis.live.activity.MOST_KEPT", 40)
+    monkeypatch.setattr("rclrt_tools.live.activity.MOST_KEPT", 40)
     watch = watching(live, clock)
     watch.poll()
     for index in range(100):
@@ -579,7 +579,7 @@ def test_tables_as_text_have_what_ran_in_full_and_say_how_many_did_not(
 def test_once_prints_tables_or_json_and_says_if_nothing_runs(
     program: Program, live: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    monkeypatch.setattr("rclrt_analysis.live.files.directories", lambda: [live])
+    monkeypatch.setattr("rclrt_tools.live.files.directories", lambda: [live])
     assert cli.main(["top", "--json", "--for", "0.1", "robot"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["schema"], result["seconds"]) == (1, 0.1)

@@ -35,7 +35,7 @@ CHAIN = ("/Camera/timer/20ms", "/Detector/subscription/image", "/Driver/subscrip
 def top(*arguments: str) -> dict[str, Any]:
     """Ask as a user does, but without setting up what is set up."""
     done = subprocess.run(
-        [sys.executable, "-m", "rclrt_analysis.cli", "top", "--once", "--json", *arguments],
+        [sys.executable, "-m", "rclrt_tools.cli", "top", "--once", "--json", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -137,7 +137,7 @@ def test_top_finds_plain_rclpy_under_the_probe(tmp_path: Path) -> None:
     if subprocess.run(try_it, capture_output=True, check=False).returncode:
         pytest.skip("rclpy cannot be imported")
     node = ROOT / "see/rclrt_probe" / "test" / "plain_rclpy.py"
-    observe = [sys.executable, "-m", "rclrt_analysis.cli", "observe", "-o", str(tmp_path / "out")]
+    observe = [sys.executable, "-m", "rclrt_tools.cli", "observe", "-o", str(tmp_path / "out")]
     with subprocess.Popen(
         [*observe, "--", sys.executable, str(node), "single", "1000000"],
         stdout=subprocess.DEVNULL,

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 from live_program import Program
-from rclrt_analysis.live.watch import Watch
+from rclrt_tools.live.watch import Watch
 
 pytest.importorskip("textual", reason="textual is not installed: top has no screen")
 
-from rclrt_analysis.live.top_screen import Grid, Page, Top
+from rclrt_tools.live.top_screen import Grid, Page, Top
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -284,8 +284,8 @@ def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
 
     def begin(live: Path, size: tuple[int, int] = (80, 24)) -> Terminal:
         code = (
-            "from pathlib import Path; from rclrt_analysis.live.top_screen import Top; "
-            f"from rclrt_analysis.live.watch import Watch; "
+            "from pathlib import Path; from rclrt_tools.live.top_screen import Top; "
+            f"from rclrt_tools.live.watch import Watch; "
             f"Top(Watch([], 10**12, [Path('{live}')]), 0.2).run(mouse=False)"
         )
         path = ":".join(sys.path)

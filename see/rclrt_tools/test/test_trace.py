@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 from models import FOLDER, ROOT, model, shipped
-from rclrt_analysis.pages.trace_page import page_of_run
+from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.simulation import simulate
-from rclrt_analysis.simulation.records import to_traces
-from rclrt_analysis.trace import layout, read_trace, write_trace
+from rclrt_tools.pages.trace_page import page_of_run
+from rclrt_tools.trace import layout, read_trace, write_trace
+from rclrt_tools.trace.simulated import to_traces
+from test_links import MS, pods
 
 S = 1_000_000_000
 
@@ -50,7 +52,7 @@ def test_the_same_seed_gives_the_same_run_in_every_process() -> None:
         environment = {
             **os.environ,
             "PYTHONHASHSEED": hashes,
-            "PYTHONPATH": f"{ROOT / 'prove/rclrt_analysis/src'}:{folder}",
+            "PYTHONPATH": ":".join((*sys.path, folder)),
         }
         done = subprocess.run(
             [sys.executable, "-c", ALL_JOBS],
@@ -77,7 +79,7 @@ def test_the_picture_stands_alone() -> None:
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "rclrt_analysis.cli", *arguments],
+        [sys.executable, "-m", "rclrt_tools.cli", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -167,3 +169,12 @@ def test_a_simulated_run_says_why_its_jobs_ran(tmp_path: Path) -> None:
     assert set(c["by_callback"]) == {0}
     assert set(d["by_executor"]) == {2}
     assert np.array_equal(d["root_ns"], c["root_ns"])
+
+
+def test_a_run_with_a_link_becomes_a_trace_and_says_what_it_assumes() -> None:
+    system = pods("tide")
+    run = simulate(system, 2_000 * MS)
+    assert sum(len(trace.records) for trace in to_traces(run).values()) == len(run.jobs)
+    names = {entry.name for trace in to_traces(run).values() for entry in trace.callbacks.values()}
+    assert "timer_1 up" in names
+    assert "LINK" in {a.name for a in analyse(system).assumptions}

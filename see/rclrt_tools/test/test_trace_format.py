@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from models import ROOT
-from rclrt_analysis.trace import (
+from rclrt_tools.trace import (
     Header,
     Trace,
     TraceError,
@@ -204,7 +204,7 @@ def test_damage_is_refused_with_the_place(path: Path, data: bytes, message: str)
 def test_more_callbacks_than_anybody_has_are_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rclrt_analysis.trace.read.MAX_CALLBACKS", 3)
+    monkeypatch.setattr("rclrt_tools.trace.read.MAX_CALLBACKS", 3)
     entries = b"".join(callback(i) for i in range(4))
     unnamed = b"".join(chunk(2, record(1, callback=i)) for i in range(4))
     for data in (entries, unnamed):
@@ -229,7 +229,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
 LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-from rclrt_analysis.trace import TraceError, read_trace
+from rclrt_tools.trace import TraceError, read_trace
 limit = 512 << 20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 try:
@@ -337,12 +337,12 @@ def test_a_file_with_holes_costs_no_more_memory_than_rings_may_have(tmp_path: Pa
 def test_what_does_not_fit_into_memory_is_refused_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rclrt_analysis.trace.read.MAX_IN_MEMORY", 2)
+    monkeypatch.setattr("rclrt_tools.trace.read.MAX_IN_MEMORY", 2)
     path = tmp_path / "t.trace"
     path.write_bytes(HEADER + callback(5) + records(1, 2, 3))
     with pytest.raises(TraceError, match=r"3 records; at most 2 .* record for a shorter time"):
         read_trace(path)
-    monkeypatch.setattr("rclrt_analysis.trace.read.MAX_IN_MEMORY", 5)
+    monkeypatch.setattr("rclrt_tools.trace.read.MAX_IN_MEMORY", 5)
     path.with_name("u.trace").write_bytes(path.read_bytes())
     with pytest.raises(TraceError, match=r"3 records after 3 of other files; .* fewer files"):
         named_traces([tmp_path])

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from browsers import browser
 from models import model
-from rclrt_analysis.cli import main
 from rclrt_analysis.model import System
-from rclrt_analysis.pages import jobs as page_jobs
-from rclrt_analysis.pages.browser import Browser
-from rclrt_analysis.pages.jobs import Jobs, collect
-from rclrt_analysis.pages.packed import CHUNK
-from rclrt_analysis.pages.trace_page import histogram, make_page
 from rclrt_analysis.simulation import simulate
-from rclrt_analysis.simulation.records import to_traces
-from rclrt_analysis.trace import Entry, Header, Records, Trace, blank, layout, write_trace
-from rclrt_analysis.views.summary import summarize
-from rclrt_analysis.views.timeline import Timeline, close, open_sources
+from rclrt_tools.cli import main
+from rclrt_tools.pages import jobs as page_jobs
+from rclrt_tools.pages.browser import Browser
+from rclrt_tools.pages.jobs import Jobs, collect
+from rclrt_tools.pages.packed import CHUNK
+from rclrt_tools.pages.trace_page import histogram, make_page
+from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout, write_trace
+from rclrt_tools.trace.simulated import to_traces
+from rclrt_tools.views.summary import summarize
+from rclrt_tools.views.timeline import Timeline, close, open_sources
 
 MS = 1_000_000
 S = 1000 * MS

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from models import ROOT, SCHEMA
-from rclrt_analysis.cli import build_parser, main
 from rclrt_analysis.plan.openings import read_open
-from rclrt_analysis.watch.watch import Watch, to_text
+from rclrt_tools.cli import build_parser, main
+from rclrt_tools.watch.watch import Watch, to_text
 
 FOLDER = ROOT / "docs" / "tutorials"
 TUTORIAL = (FOLDER / "deadlines.md").read_text(encoding="utf-8")

@@ -14,17 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from models import ROOT, SCHEMA
-from rclrt_analysis.cli import main
-from rclrt_analysis.observe import observe, to_yaml
-from rclrt_analysis.statistics import percentile
-from rclrt_analysis.trace import Entry, Header, Records, Trace, blank, layout, write_trace
-from rclrt_analysis.views import timeline as timelines
-from rclrt_analysis.views.compare import Blocks, compare, rank_test
-from rclrt_analysis.views.lines import Filter, lines
-from rclrt_analysis.views.mcap import write_mcap
-from rclrt_analysis.views.perfetto import write_perfetto
-from rclrt_analysis.views.summary import Distribution, summarize
-from rclrt_analysis.views.timeline import Timeline, close, open_sources
+from rclrt_tools.cli import main
+from rclrt_tools.observe import observe, to_yaml
+from rclrt_tools.statistics import percentile
+from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout, write_trace
+from rclrt_tools.views import timeline as timelines
+from rclrt_tools.views.compare import Blocks, compare, rank_test
+from rclrt_tools.views.lines import Filter, lines
+from rclrt_tools.views.mcap import write_mcap
+from rclrt_tools.views.perfetto import write_perfetto
+from rclrt_tools.views.summary import Distribution, summarize
+from rclrt_tools.views.timeline import Timeline, close, open_sources
 from trace_fuzz import kinds
 
 MS = 1_000_000
@@ -259,7 +259,7 @@ def test_ctrl_c_ends_a_command_without_a_traceback(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rclrt_analysis.views.summary.summarize", interrupted)
+    monkeypatch.setattr("rclrt_tools.views.summary.summarize", interrupted)
     assert main(["trace", "info", str(busy_trace(tmp_path / "t.trace"))]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 
@@ -389,11 +389,11 @@ def test_no_damaged_file_breaks_what_shows_it(tmp_path: Path) -> None:
 
 def test_verbs_load_libraries_only_when_they_need_them() -> None:
     code = (
-        "import sys; from rclrt_analysis.cli import build_parser; build_parser();"
+        "import sys; from rclrt_tools.cli import build_parser; build_parser();"
         "print([n for n in ('numpy', 'perfetto', 'mcap', 'yaml') if n in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60,
-        env={"PYTHONPATH": f"{ROOT}/prove/rclrt_analysis/src", "RCLRT_SOURCE_DIR": str(ROOT)},
+        env={"PYTHONPATH": ":".join(sys.path), "RCLRT_SOURCE_DIR": str(ROOT)},
     )  # fmt: skip
     assert done.stdout == "[]\n"

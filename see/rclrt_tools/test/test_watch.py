@@ -23,14 +23,14 @@ from random_systems import chains
 from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
 from rclrt_analysis.plan.timer_thread import with_timer_thread
 from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
-from rclrt_analysis.simulation.records import to_traces
-from rclrt_analysis.trace import TraceError, layout, write_trace
-from rclrt_analysis.watch import sources
-from rclrt_analysis.watch.chains import shown_state
-from rclrt_analysis.watch.diagnostics import LEVELS, statuses
-from rclrt_analysis.watch.names import Names
-from rclrt_analysis.watch.sources import Threads, watch_files
-from rclrt_analysis.watch.watch import Watch, to_text, verdict
+from rclrt_tools.trace import TraceError, layout, write_trace
+from rclrt_tools.trace.simulated import to_traces
+from rclrt_tools.watch import sources
+from rclrt_tools.watch.chains import shown_state
+from rclrt_tools.watch.diagnostics import LEVELS, statuses
+from rclrt_tools.watch.names import Names
+from rclrt_tools.watch.sources import Threads, watch_files
+from rclrt_tools.watch.watch import Watch, to_text, verdict
 
 MS = 1_000_000
 
@@ -333,7 +333,7 @@ def test_what_no_line_of_a_long_run_is_needed_for_is_forgotten(robot: System) ->
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     here = [str(folder / one) if one.endswith((".yaml", ".trace", ".json")) else one
             for one in arguments]  # fmt: skip
-    line = [sys.executable, "-m", "rclrt_analysis.cli", "watch", *here]
+    line = [sys.executable, "-m", "rclrt_tools.cli", "watch", *here]
     return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -394,7 +394,7 @@ def test_diagnostics_reach_ros(tmp_path: Path) -> None:
     messages = pytest.importorskip("diagnostic_msgs.msg")
     text = ROBOT.replace("silent_after_ms: 25,", "")  # It would be silent at once.
     (tmp_path / "robot.yaml").write_text(f"schema: 1\nname: robot\n{text}", encoding="utf-8")
-    line = [sys.executable, "-m", "rclrt_analysis.cli", "watch", str(tmp_path / "robot.yaml")]
+    line = [sys.executable, "-m", "rclrt_tools.cli", "watch", str(tmp_path / "robot.yaml")]
     context = rclpy.Context()
     rclpy.init(context=context)
     node = rclpy.create_node("reader", context=context)

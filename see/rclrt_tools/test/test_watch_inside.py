@@ -18,11 +18,11 @@ from rclrt_analysis.model.read import read_model
 from rclrt_analysis.plan.chains import chain_lines
 from rclrt_analysis.plan.parameters import entry_name
 from rclrt_analysis.simulation import simulate
-from rclrt_analysis.simulation.records import to_traces
-from rclrt_analysis.trace import write_trace
-from rclrt_analysis.watch.chains import ChainWatch
-from rclrt_analysis.watch.sources import watch_files
-from rclrt_analysis.watch.watch import Watch
+from rclrt_tools.trace import write_trace
+from rclrt_tools.trace.simulated import to_traces
+from rclrt_tools.watch.chains import ChainWatch
+from rclrt_tools.watch.sources import watch_files
+from rclrt_tools.watch.watch import Watch
 from test_plan_command import ROBOT, rclrt
 from test_watch import random_system, watched
 from test_watch_joins import Sent, sent, with_inputs

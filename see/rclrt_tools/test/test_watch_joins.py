@@ -14,13 +14,13 @@ from random_systems import chains
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
 from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
 from rclrt_analysis.simulation.jobs import Job as SimulatedJob
-from rclrt_analysis.simulation.records import to_traces
 from rclrt_analysis.simulation.simulate import Clock
-from rclrt_analysis.trace import Entry, Trace, layout
-from rclrt_analysis.watch.chains import ChainWatch
-from rclrt_analysis.watch.feed import Job
-from rclrt_analysis.watch.joins import JoinWatch
-from rclrt_analysis.watch.watch import Watch
+from rclrt_tools.trace import Entry, Trace, layout
+from rclrt_tools.trace.simulated import to_traces
+from rclrt_tools.watch.chains import ChainWatch
+from rclrt_tools.watch.feed import Job
+from rclrt_tools.watch.joins import JoinWatch
+from rclrt_tools.watch.watch import Watch
 
 MS = 1_000_000
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.reference.environment import may_use_realtime
+from rclrt_tools.reference.environment import may_use_realtime
 
 PROGRAM = "rclrt_reference_system"
 SCENARIO = "autoware_reference_system"
@@ -29,7 +29,7 @@ chains:
 
 
 def rclrt(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "rclrt_analysis.cli", *arguments]
+    return [sys.executable, "-m", "rclrt_tools.cli", *arguments]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

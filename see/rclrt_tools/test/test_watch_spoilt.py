@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from live_program import Program, born
 from models import model
-from rclrt_analysis.live import running
-from rclrt_analysis.watch import sources
-from rclrt_analysis.watch.sources import Live
-from rclrt_analysis.watch.watch import Watch
+from rclrt_tools.live import running
+from rclrt_tools.watch import sources
+from rclrt_tools.watch.sources import Live
+from rclrt_tools.watch.watch import Watch
 
 SYSTEM = """executors: [{name: one, kind: isolated, policy: fixed_priority, cores: [0]}]
 callbacks: [{name: tick, kind: timer, executor: one, period_ms: 10, wcet_ms: 2, priority: 3}]

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rclrt_analysis.trace import Trace, TraceError, read_trace
+from rclrt_tools.trace import Trace, TraceError, read_trace
 from trace_bytes import HEADER, callback, chunk, example, records, ring, version_1
 
 SEEDS = (

@@ -9,7 +9,7 @@ from pathlib import Path
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
-from rclrt_analysis.trace import Entry, Header, Records, blank, layout
+from rclrt_tools.trace import Entry, Header, Records, blank, layout
 
 ROOT = Path(__file__).resolve().parents[3]
 MS = 1_000_000

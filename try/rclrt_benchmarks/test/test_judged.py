@@ -9,9 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.reference.environment import may_use_realtime
-from rclrt_analysis.trace import Trace
-from rclrt_analysis.watch.feed import Job as Seen
 from rclrt_benchmarks.contract.judged import (
     Evidence,
     Judged,
@@ -23,6 +20,9 @@ from rclrt_benchmarks.contract.judged import Ran as Job
 from rclrt_benchmarks.contract.machine import Stalls, calibrated
 from rclrt_benchmarks.contract.setting import judged
 from rclrt_benchmarks.contract.strangers import Strangers
+from rclrt_tools.reference.environment import may_use_realtime
+from rclrt_tools.trace import Trace
+from rclrt_tools.watch.feed import Job as Seen
 from recorded import ISOLATED, MS, jobs, model, timer
 
 SYSTEM = """overheads: {stolen_ms: 1, window_ms: 10}
@@ -175,7 +175,7 @@ def test_the_program_that_looks_for_stalls_is_understood() -> None:
 
 
 def test_the_jobs_of_traces_are_judged_as_well() -> None:
-    from rclrt_analysis.watch.feed import read
+    from rclrt_tools.watch.feed import read
 
     records = jobs(0, (100, 105, 107, 2), priority=50)
     trace = Trace({0: timer("t", 20 * MS)}, records, 0, ISOLATED)

@@ -7,10 +7,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.trace import Entry, Trace, blank, layout, write_trace
 from rclrt_benchmarks.contract.container import parts_of, report_of, why_not
 from rclrt_benchmarks.contract.mixed import CHAIN, LOGGER, VISION, judge
 from rclrt_benchmarks.contract.strangers import Strangers
+from rclrt_tools.trace import Entry, Trace, blank, layout, write_trace
 from recorded import ROOT
 
 MS = 1_000_000

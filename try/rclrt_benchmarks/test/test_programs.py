@@ -14,8 +14,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from rclrt_analysis.cli import build_parser
-from rclrt_analysis.reference.environment import may_use_realtime
 from rclrt_benchmarks.experiments import (
     agent,
     budget,
@@ -33,6 +31,8 @@ from rclrt_benchmarks.experiments import (
     timer_jitter,
 )
 from rclrt_benchmarks.harness.frame import CANNOT, FailedError
+from rclrt_tools.cli import build_parser
+from rclrt_tools.reference.environment import may_use_realtime
 
 BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
 SANITIZER = os.environ.get("RCLRT_SANITIZE", "")
@@ -289,7 +289,7 @@ def test_the_console_of_a_virtual_machine_is_read() -> None:
 
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "rclrt_analysis.cli", "bench", *words]
+    command = [sys.executable, "-m", "rclrt_tools.cli", "bench", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 

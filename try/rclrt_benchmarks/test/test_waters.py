@@ -72,7 +72,7 @@ def test_davare_sums_periods_and_responses() -> None:
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "rclrt_analysis.cli", "bench", *arguments],
+        [sys.executable, "-m", "rclrt_tools.cli", "bench", *arguments],
         capture_output=True,
         text=True,
         check=False,

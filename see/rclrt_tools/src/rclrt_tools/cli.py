@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs of `./rclrt`: the one list, from which help, checks and what is built come.
 
-Each verb is a module of `rclrt_analysis.commands` with the verb's name. It has
+Each verb is a module of `rclrt_tools.commands` with the verb's name. It has
 
 - a docstring, whose first line is the verb's help,
 - `add_arguments(parser)`, which declares its options,
@@ -30,7 +30,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rclrt_analysis import commands
+from rclrt_tools import commands
 
 INTERRUPTED, BROKEN_PIPE = 128 + 2, 128 + 13
 """As the shell says of a program that SIGINT or SIGPIPE has ended."""
@@ -81,7 +81,7 @@ def add_verbs(
 def _version() -> str:
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     try:
-        text = (source / "prove/rclrt_analysis" / "package.xml").read_text(encoding="utf-8")
+        text = (source / "see/rclrt_tools" / "package.xml").read_text(encoding="utf-8")
     except OSError:
         text = ""
     found = re.search("<version>(.*)</version>", text)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rclrt_analysis.trace import Trace
+from rclrt_tools.trace import Trace
 
 
 @dataclass(frozen=True)

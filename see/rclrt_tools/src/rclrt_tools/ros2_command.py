@@ -8,8 +8,8 @@ import argparse
 
 from ros2cli.command import CommandExtension
 
-from rclrt_analysis.cli import run
-from rclrt_analysis.commands import top, trace
+from rclrt_tools.cli import run
+from rclrt_tools.commands import top, trace
 
 
 class RtCommand(CommandExtension):  # type: ignore[misc]  # ros2cli ships no types

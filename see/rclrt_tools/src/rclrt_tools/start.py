@@ -12,8 +12,10 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    here = Path(__file__).resolve()
+    # In this tree the library lies in another folder; installed, beside this package.
+    sys.path[:0] = map(str, (here.parents[1], here.parents[4] / "prove/rclrt_analysis/src"))
     sys.path += filter(os.path.isabs, os.environ.get("PYTHONPATH", "").split(":"))
-    from rclrt_analysis.cli import main
+    from rclrt_tools.cli import main
 
     sys.exit(main())

@@ -17,10 +17,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_tools.arguments import positive, writable_file
 
 if TYPE_CHECKING:
-    from rclrt_analysis.observe.advice import Advice
+    from rclrt_tools.observe.advice import Advice
 
 MOST_RELEASES, MOST_OF_OVERLOAD = 300_000, 3_000
 """Of timers and from outside, simulated. A system without bounds may be overloaded: then ever more
@@ -73,12 +73,13 @@ def _simulated_ns(advice: Advice, asked: int) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the advice."""
-    from rclrt_analysis.calibration import read_overheads
     from rclrt_analysis.model import ModelError
-    from rclrt_analysis.observe.advice import advise, parameters
     from rclrt_analysis.report import ms
     from rclrt_analysis.simulation import SimulationError, simulate
-    from rclrt_analysis.trace import TraceError, named_traces
+
+    from rclrt_tools.calibration import read_overheads
+    from rclrt_tools.observe.advice import advise, parameters
+    from rclrt_tools.trace import TraceError, named_traces
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"

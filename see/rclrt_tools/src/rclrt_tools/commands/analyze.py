@@ -14,7 +14,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from rclrt_analysis.arguments import writable_file
+from rclrt_tools.arguments import writable_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         arguments.json.write_text(to_json(system, result, margins), encoding="utf-8")
     if arguments.html:
-        from rclrt_analysis.pages.contract_page import make_page, questions
+        from rclrt_tools.pages.contract_page import make_page, questions
 
         page = make_page(system, result, questions(system, result), margins=margins)
         arguments.html.write_text(page, encoding="utf-8")

@@ -35,7 +35,7 @@ def experiments() -> dict[str, ModuleType]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the experiments, each with its options."""
-    from rclrt_analysis.cli import add_verbs
+    from rclrt_tools.cli import add_verbs
 
     add_verbs(parser, experiments().items(), dest="name", metavar="NAME")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 
-from rclrt_analysis.arguments import done_by_the_script
+from rclrt_tools.arguments import done_by_the_script
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

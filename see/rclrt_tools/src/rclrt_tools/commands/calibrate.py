@@ -18,7 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_tools.arguments import positive, writable_file
 
 PROGRAM = Path("rclrt_benchmarks") / "cost_of_a_job"
 
@@ -61,8 +61,8 @@ def needs(_: argparse.Namespace) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure."""
-    from rclrt_analysis.calibration import SKIPPED, read_samples, to_text, to_yaml
-    from rclrt_analysis.reference.program import ends_with_us
+    from rclrt_tools.calibration import SKIPPED, read_samples, to_text, to_yaml
+    from rclrt_tools.reference.program import ends_with_us
 
     program = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / PROGRAM
     if not program.exists():

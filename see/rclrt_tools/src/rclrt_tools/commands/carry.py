@@ -51,7 +51,7 @@ def needs(_: argparse.Namespace) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from rclrt_analysis.preload import built, run_with
+    from rclrt_tools.preload import built, run_with
 
     ours = {"RCLRT_CARRY": ",".join(arguments.deadline)}
     return run_with(built("rclrt_carry"), ours, arguments.command)

@@ -38,11 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Convert a file."""
-    from rclrt_analysis import convert
-    from rclrt_analysis.convert.caret_write import LOST
     from rclrt_analysis.model import ModelError, System
     from rclrt_analysis.model.document import read_document
     from rclrt_analysis.plan.openings import read_open
+
+    from rclrt_tools import convert
+    from rclrt_tools.convert.caret_write import LOST
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"

@@ -14,8 +14,8 @@ import argparse
 import os
 from pathlib import Path
 
-from rclrt_analysis.arguments import writable_file
-from rclrt_analysis.reference.executors import DEMO_EXECUTORS, EXECUTORS, LOADS
+from rclrt_tools.arguments import writable_file
+from rclrt_tools.reference.executors import DEMO_EXECUTORS, EXECUTORS, LOADS
 
 DEFAULT_DURATION_S = 230.0
 MAX_WORK_MS = 10_000.0
@@ -142,7 +142,7 @@ def needs(_: argparse.Namespace) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
-    from rclrt_analysis.reference.demonstration import demonstrate
+    from rclrt_tools.reference.demonstration import demonstrate
 
     default = _source() / "try/rclrt_scenarios" / "autoware_reference_system.yaml"
     return demonstrate(arguments, arguments.scenario or default, _source())

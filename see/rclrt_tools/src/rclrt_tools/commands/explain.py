@@ -15,7 +15,7 @@ import os
 import sys
 from pathlib import Path
 
-from rclrt_analysis.arguments import writable_file
+from rclrt_tools.arguments import writable_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.json.write_text(to_json(explained), encoding="utf-8")
     if arguments.html:
         from rclrt_analysis.bounds.analyse import analyse
-        from rclrt_analysis.pages.contract_page import make_page
+
+        from rclrt_tools.pages.contract_page import make_page
 
         asked = {arguments.chain: explained}
         page = make_page(system, analyse(system), asked, only=arguments.chain)

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the help, which ends the program."""
-    from rclrt_analysis.cli import build_parser
+    from rclrt_tools.cli import build_parser
 
     build_parser().parse_args([*arguments.words, "--help"])
     return 0

@@ -42,10 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the model."""
-    from rclrt_analysis.calibration import read_overheads
-    from rclrt_analysis.observe import observe, to_yaml
-    from rclrt_analysis.observe.advice import opened
-    from rclrt_analysis.trace import TraceError, named_traces
+    from rclrt_tools.calibration import read_overheads
+    from rclrt_tools.observe import observe, to_yaml
+    from rclrt_tools.observe.advice import opened
+    from rclrt_tools.trace import TraceError, named_traces
 
     source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
     schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"

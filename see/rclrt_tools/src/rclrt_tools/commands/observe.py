@@ -37,8 +37,8 @@ def needs(_: argparse.Namespace) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from rclrt_analysis.preload import NOT_RUN, built, run_with
-    from rclrt_analysis.views.processes import processes, to_text
+    from rclrt_tools.preload import NOT_RUN, built, run_with
+    from rclrt_tools.views.processes import processes, to_text
 
     library = built("rclrt_probe")
     if not library.exists():

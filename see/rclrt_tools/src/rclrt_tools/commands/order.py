@@ -12,7 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from rclrt_analysis.arguments import positive
+from rclrt_tools.arguments import positive
 
 
 def _group(text: str) -> tuple[str, str]:
@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the files."""
-    from rclrt_analysis.order import check_order
-    from rclrt_analysis.trace import TraceError, named_traces
+    from rclrt_tools.order import check_order
+    from rclrt_tools.trace import TraceError, named_traces
 
     try:
         traces = [trace for _, trace in named_traces(arguments.traces)]

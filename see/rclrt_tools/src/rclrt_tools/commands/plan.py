@@ -15,7 +15,7 @@ import os
 import sys
 from pathlib import Path
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_tools.arguments import positive, writable_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

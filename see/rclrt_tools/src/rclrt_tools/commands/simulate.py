@@ -15,7 +15,7 @@ import os
 import sys
 from pathlib import Path
 
-from rclrt_analysis.arguments import positive, writable_file
+from rclrt_tools.arguments import positive, writable_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,16 +88,16 @@ def run(arguments: argparse.Namespace) -> int:
         mark = "  <- EXCEEDED" if over else ""
         lines.append(f"{name[:34]:34} {ms(seen):>10} {ms(limit):>10} {skipped:8}{mark}")
     if arguments.trace:
-        from rclrt_analysis.simulation.records import to_traces
-        from rclrt_analysis.trace import write_trace
+        from rclrt_tools.trace import write_trace
+        from rclrt_tools.trace.simulated import to_traces
 
         traces = to_traces(run).values()
         for number, trace in enumerate(traces, 1):
             name = arguments.trace.name + (f".{number}" if len(traces) > 1 else "")
             write_trace(trace, arguments.trace.with_name(name))
     if arguments.html:
-        from rclrt_analysis.pages.trace_page import page_of_run
-        from rclrt_analysis.trace import TraceError
+        from rclrt_tools.pages.trace_page import page_of_run
+        from rclrt_tools.trace import TraceError
 
         try:
             arguments.html.write_text(page_of_run(run), encoding="utf-8")

@@ -24,10 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the file."""
-    from rclrt_analysis.live.files import reason
-    from rclrt_analysis.observe.parts import parts_of
-    from rclrt_analysis.observe.template import threads_of, to_template
-    from rclrt_analysis.trace import TraceError, named_traces
+    from rclrt_tools.live.files import reason
+    from rclrt_tools.observe.parts import parts_of
+    from rclrt_tools.observe.template import threads_of, to_template
+    from rclrt_tools.trace import TraceError, named_traces
 
     files = arguments.traces or _running(arguments.program)
     try:
@@ -51,7 +51,7 @@ def _running(pattern: str) -> list[Path]:
     """Return the live traces of programs that run."""
     import fnmatch
 
-    from rclrt_analysis.live.files import live_processes
+    from rclrt_tools.live.files import live_processes
 
     return [
         path

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import argparse
 
-from rclrt_analysis.arguments import done_by_the_script
-from rclrt_analysis.commands import build
+from rclrt_tools.arguments import done_by_the_script
+from rclrt_tools.commands import build
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rclrt_analysis.arguments import writable_file
+from rclrt_tools.arguments import writable_file
 
 if TYPE_CHECKING:
-    from rclrt_analysis.live.watch import Watch
+    from rclrt_tools.live.watch import Watch
 
 WINDOW_S = 5.0
 
@@ -83,12 +83,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace, window_s: float) -> Watch:
-    from rclrt_analysis.live.watch import Watch
+    from rclrt_tools.live.watch import Watch
 
     chains = None
     if arguments.model:
         from rclrt_analysis.plan.planned import system_of
-        from rclrt_analysis.watch.beside import ChainsBeside
+
+        from rclrt_tools.watch.beside import ChainsBeside
 
         chains = ChainsBeside(system_of(arguments.model, arguments.plan), arguments.programs)
     return Watch(arguments.programs, round(window_s * 1e9), chains=chains)
@@ -103,7 +104,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print("top needs a terminal; without one: --once, --json, --svg", file=sys.stderr)
         return 2
     try:
-        from rclrt_analysis.live.top_screen import Top
+        from rclrt_tools.live.top_screen import Top
     except ModuleNotFoundError as error:
         print(f"this needs the Python package {error.name}: install it", file=sys.stderr)
         return 2
@@ -133,7 +134,7 @@ def _once(arguments: argparse.Namespace) -> int:
     import shutil
     import time
 
-    from rclrt_analysis.live.top_once import to_json, to_text
+    from rclrt_tools.live.top_once import to_json, to_text
 
     seconds = arguments.seconds or 2.0
     watch = _watch(arguments, seconds)

@@ -15,7 +15,7 @@ import json
 import sys
 from pathlib import Path
 
-from rclrt_analysis.arguments import keep_apart, trace_files, writable_file
+from rclrt_tools.arguments import keep_apart, trace_files, writable_file
 
 
 def _offset(text: str) -> tuple[Path, int]:
@@ -128,8 +128,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do what was asked for."""
     from rclrt_analysis.model import ModelError
-    from rclrt_analysis.trace import TraceError
-    from rclrt_analysis.views.timeline import close, open_sources
+
+    from rclrt_tools.trace import TraceError
+    from rclrt_tools.views.timeline import close, open_sources
 
     if arguments.what == "export" and not (arguments.perfetto or arguments.mcap):
         print("say what to export: --perfetto FILE, --mcap FILE, or both", file=sys.stderr)
@@ -175,9 +176,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list() -> int:
-    from rclrt_analysis.live.files import live_files, printable
-    from rclrt_analysis.live.follow import Follower
-    from rclrt_analysis.trace import TraceError, layout
+    from rclrt_tools.live.files import live_files, printable
+    from rclrt_tools.live.follow import Follower
+    from rclrt_tools.trace import TraceError, layout
 
     rows = []
     for path in live_files():
@@ -203,7 +204,7 @@ def _list() -> int:
 
 
 def _background(arguments: argparse.Namespace) -> int:
-    from rclrt_analysis.live.background import start, stop
+    from rclrt_tools.live.background import start, stop
 
     if arguments.what == "stop":
         print(stop(arguments.output))
@@ -217,7 +218,7 @@ def _record(arguments: argparse.Namespace) -> int:
     import signal
     import time
 
-    from rclrt_analysis.live.record import record
+    from rclrt_tools.live.record import record
 
     ended = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -238,8 +239,8 @@ def _record(arguments: argparse.Namespace) -> int:
 
 
 def _info(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore[type-arg]
-    from rclrt_analysis.views.summary import summarize, to_json, to_text
-    from rclrt_analysis.views.timeline import Timeline
+    from rclrt_tools.views.summary import summarize, to_json, to_text
+    from rclrt_tools.views.timeline import Timeline
 
     summary = summarize(Timeline(sources))
     print(to_text(sources, summary))
@@ -250,8 +251,8 @@ def _info(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore[
 
 
 def _print(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore[type-arg]
-    from rclrt_analysis.views.lines import Filter, lines
-    from rclrt_analysis.views.timeline import Timeline
+    from rclrt_tools.views.lines import Filter, lines
+    from rclrt_tools.views.timeline import Timeline
 
     chosen = Filter(arguments.callback, arguments.begin, arguments.end)
     for block in lines(Timeline(sources), chosen):
@@ -260,16 +261,16 @@ def _print(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore
 
 
 def _export(arguments: argparse.Namespace, sources: list) -> int:  # type: ignore[type-arg]
-    from rclrt_analysis.views.timeline import Timeline
+    from rclrt_tools.views.timeline import Timeline
 
     timeline = Timeline(sources)
     if arguments.perfetto:
-        from rclrt_analysis.views.perfetto import write_perfetto
+        from rclrt_tools.views.perfetto import write_perfetto
 
         count = write_perfetto(timeline, arguments.perfetto)
         print(f"{arguments.perfetto}: {count} records; open it in https://ui.perfetto.dev")
     if arguments.mcap:
-        from rclrt_analysis.views.mcap import write_mcap
+        from rclrt_tools.views.mcap import write_mcap
 
         count = write_mcap(timeline, arguments.mcap)
         print(f"{arguments.mcap}: {count} messages")
@@ -283,8 +284,9 @@ def _page(
     sources: list,  # type: ignore[type-arg]
     folder: str,
 ) -> int:
-    from rclrt_analysis.pages.trace_page import make_page
     from rclrt_analysis.plan.planned import system_of
+
+    from rclrt_tools.pages.trace_page import make_page
 
     system = None
     if arguments.model:
@@ -300,8 +302,8 @@ def _page(
 
 
 def _diff(first: Path, second: Path) -> int:
-    from rclrt_analysis.views.compare import compare, series_of, to_text
-    from rclrt_analysis.views.timeline import Timeline, close, open_sources
+    from rclrt_tools.views.compare import compare, series_of, to_text
+    from rclrt_tools.views.timeline import Timeline, close, open_sources
 
     series = []
     for path in (first, second):

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from rclrt_analysis.arguments import writable_file
+from rclrt_tools.arguments import writable_file
 
 
 def _positive(text: str) -> float:
@@ -66,9 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Watch."""
     from rclrt_analysis.model import ModelError
     from rclrt_analysis.plan.planned import system_of
-    from rclrt_analysis.trace import TraceError
-    from rclrt_analysis.watch.sources import watch_files
-    from rclrt_analysis.watch.watch import Watch, to_text
+
+    from rclrt_tools.trace import TraceError
+    from rclrt_tools.watch.sources import watch_files
+    from rclrt_tools.watch.watch import Watch, to_text
 
     try:
         watch = Watch(system_of(arguments.model, arguments.plan))
@@ -86,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
         text = json.dumps(watch.to_json(), indent=1)
         arguments.json.write_text(text + "\n", encoding="utf-8")
     if arguments.html:
-        from rclrt_analysis.pages.contract_page import make_page, questions
+        from rclrt_tools.pages.contract_page import make_page, questions
 
         asked = questions(watch.system, watch.result)
         page = make_page(watch.system, watch.result, asked, watch)
@@ -100,10 +101,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _live(watch, arguments: argparse.Namespace) -> None:  # type: ignore[no-untyped-def]
     import signal
 
-    from rclrt_analysis.live.files import printable
-    from rclrt_analysis.watch.diagnostics import Publisher
-    from rclrt_analysis.watch.sources import PAUSE_S, Live
-    from rclrt_analysis.watch.watch import to_text
+    from rclrt_tools.live.files import printable
+    from rclrt_tools.watch.diagnostics import Publisher
+    from rclrt_tools.watch.sources import PAUSE_S, Live
+    from rclrt_tools.watch.watch import to_text
 
     ended: list[bool] = []
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rclrt_analysis.convert.caret_write import node_name
-from rclrt_analysis.convert.imported import MOST_MS, Imported, mapping, wrong
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import Document, Place
+
+from rclrt_tools.convert.caret_write import node_name
+from rclrt_tools.convert.imported import MOST_MS, Imported, mapping, wrong
 
 _ROOT: Place = ("/**", "ros__parameters")
 

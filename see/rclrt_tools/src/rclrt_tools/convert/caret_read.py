@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rclrt_analysis.convert.imported import (
+from rclrt_analysis.model.document import Document, Place
+
+from rclrt_tools.convert.imported import (
     MOST_MS,
     UNDEFINED,
     Imported,
@@ -22,7 +24,6 @@ from rclrt_analysis.convert.imported import (
     texts,
     wrong,
 )
-from rclrt_analysis.model.document import Document, Place
 
 KINDS = {"single_threaded_executor": "wait_set_single", "multi_threaded_executor": "wait_set_multi"}
 NOT_NAMED = "not named in the file"

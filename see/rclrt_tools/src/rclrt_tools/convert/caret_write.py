@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-
-from rclrt_analysis.convert.imported import UNDEFINED
 from rclrt_analysis.model import Callback, Chain, ExecutorKind, Kind, System
+
+from rclrt_tools.convert.imported import UNDEFINED
 
 LOST = (
     "not in a CARET architecture: execution times, deadlines, semantics of chains, priorities, "

@@ -7,11 +7,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.convert.imported import Imported, to_yaml
 from rclrt_analysis.model import ModelError, System
 from rclrt_analysis.model.chains import make_chain
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
+
+from rclrt_tools.convert.imported import Imported, to_yaml
 
 _OTHERS: dict[str, Any] = {
     "schema": 1,

@@ -12,9 +12,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rclrt_analysis.convert.imported import MOST_MS, Imported, fit, items, mapping, wrong
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import Document, Place
+
+from rclrt_tools.convert.imported import MOST_MS, Imported, fit, items, mapping, wrong
 
 SEMANTICS = {"reaction": "reaction", "age": "age"}
 UNITS = {"": 1.0, "ms": 1.0, "s": 1000.0, "us": 0.001, "ns": 0.000001}

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
-
 from rclrt_analysis.model import ModelError
 from rclrt_analysis.model.document import Document, Place
 

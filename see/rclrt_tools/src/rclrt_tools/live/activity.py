@@ -10,10 +10,10 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.statistics import samples_needed
-from rclrt_analysis.trace import NO_DEADLINE, RECORD, Entry, Records, layout
-from rclrt_analysis.trace.sane import is_sane
-from rclrt_analysis.views.blockers import who_blocked
+from rclrt_tools.statistics import samples_needed
+from rclrt_tools.trace import NO_DEADLINE, RECORD, Entry, Records, layout
+from rclrt_tools.trace.sane import is_sane
+from rclrt_tools.views.blockers import who_blocked
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -15,7 +15,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from rclrt_analysis import cli
+from rclrt_tools import cli
 
 NAME = ".recording"
 PATIENCE_S = 10.0

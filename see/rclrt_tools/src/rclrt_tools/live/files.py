@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rclrt_analysis.trace import layout
+from rclrt_tools.trace import layout
 
 SHARED = Path("/dev/shm")
 LOCKED = re.compile(r"-\d+-\d+-[0-9a-f]{16}\.trace$")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rclrt_analysis.live.files import Process, open_file, printable, read_process
-from rclrt_analysis.trace import layout
-from rclrt_analysis.trace.layout import RECORD, Entry, Records, TraceError
+from rclrt_tools.live.files import Process, open_file, printable, read_process
+from rclrt_tools.trace import layout
+from rclrt_tools.trace.layout import RECORD, Entry, Records, TraceError
 
 MAX_CHUNKS = 100_000
 MAX_NAMES = 1 << 23

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from rclrt_analysis.live.files import Process, reason
-from rclrt_analysis.live.follow import Follower
-from rclrt_analysis.live.running import Running
-from rclrt_analysis.trace import layout
-from rclrt_analysis.trace.layout import RECORD, TraceError
+from rclrt_tools.live.files import Process, reason
+from rclrt_tools.live.follow import Follower
+from rclrt_tools.live.running import Running
+from rclrt_tools.trace import layout
+from rclrt_tools.trace.layout import RECORD, TraceError
 
 PAUSE_S = 0.02
 MOST_LOST = 2**64 - 1

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from rclrt_analysis.live.files import has_owner, live_files, reason
-from rclrt_analysis.trace.layout import TraceError
+from rclrt_tools.live.files import has_owner, live_files, reason
+from rclrt_tools.trace.layout import TraceError
 
 LOOKS_S = 0.2
 """How often it looks for new programs, and for those that have ended."""

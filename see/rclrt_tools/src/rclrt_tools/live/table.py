@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rclrt_analysis.live.files import printable
+from rclrt_tools.live.files import printable
 
 Value = Any  # A number, a text, or None for what is unknown.
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rclrt_analysis.live.files import Process, open_file, printable
-from rclrt_analysis.live.follow import MAX_CHUNKS, MOST_OF_ENTRY, entry_of
-from rclrt_analysis.trace import layout
-from rclrt_analysis.trace.layout import RECORD, Entry, Records, TraceError
+from rclrt_tools.live.files import Process, open_file, printable
+from rclrt_tools.live.follow import MAX_CHUNKS, MOST_OF_ENTRY, entry_of
+from rclrt_tools.trace import layout
+from rclrt_tools.trace.layout import RECORD, Entry, Records, TraceError
 
 MOST_BYTES = 1 << 24
 """Of records, read at once."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rclrt_analysis.live.table import Table, Value
-from rclrt_analysis.live.top_tables import callbacks, findings, processes, tables, threads
-from rclrt_analysis.live.watch import Snapshot
-from rclrt_analysis.trace import layout
+from rclrt_tools.live.table import Table, Value
+from rclrt_tools.live.top_tables import callbacks, findings, processes, tables, threads
+from rclrt_tools.live.watch import Snapshot
+from rclrt_tools.trace import layout
 
 
 def to_text(snapshot: Snapshot, width: int | None, only_findings: bool = False) -> str:

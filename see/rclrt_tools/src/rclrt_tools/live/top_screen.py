@@ -20,9 +20,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from rclrt_analysis.live.table import Column, Table, cells, count, fit, percent
-from rclrt_analysis.live.top_tables import tables
-from rclrt_analysis.live.watch import Snapshot, Watch
+from rclrt_tools.live.table import Column, Table, cells, count, fit, percent
+from rclrt_tools.live.top_tables import tables
+from rclrt_tools.live.watch import Snapshot, Watch
 
 HEAD = Style(reverse=True)
 SORTED = Style(reverse=True, bold=True, underline=True)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rclrt_analysis.live.table import Column, Table, Value, count, ms, number, percent, text
-from rclrt_analysis.live.watch import Snapshot, Watched
-from rclrt_analysis.trace import layout
-from rclrt_analysis.watch.chains import shown_state
+from rclrt_tools.live.table import Column, Table, Value, count, ms, number, percent, text
+from rclrt_tools.live.watch import Snapshot, Watched
+from rclrt_tools.trace import layout
+from rclrt_tools.watch.chains import shown_state
 
 LONGEST_NAME = 300
 SILENT_PERIODS, SILENT_NS = 10, 2_000_000_000

@@ -13,13 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.live.activity import Activity
-from rclrt_analysis.live.files import Process, has_owner, live_files, reason
-from rclrt_analysis.live.follow import Follower
-from rclrt_analysis.live.record import is_wanted
-from rclrt_analysis.live.tail import Tail, probed_files
-from rclrt_analysis.live.threads import Thread, threads_of
-from rclrt_analysis.trace.layout import TraceError
+from rclrt_tools.live.activity import Activity
+from rclrt_tools.live.files import Process, has_owner, live_files, reason
+from rclrt_tools.live.follow import Follower
+from rclrt_tools.live.record import is_wanted
+from rclrt_tools.live.tail import Tail, probed_files
+from rclrt_tools.live.threads import Thread, threads_of
+from rclrt_tools.trace.layout import TraceError
 
 LOOKS_NS = 500_000_000
 """How often it looks for new programs, and for those that have ended."""
@@ -109,7 +109,7 @@ class Snapshot:
 
 
 class Chains(Protocol):
-    """Holds what runs against a model (rclrt_analysis.watch.beside)."""
+    """Holds what runs against a model (rclrt_tools.watch.beside)."""
 
     def step(self) -> None:
         """Take what is new."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rclrt_analysis.observe.build import build
-from rclrt_analysis.observe.observed import Observed
-from rclrt_analysis.observe.parts import parts_of
-from rclrt_analysis.observe.text import check, to_yaml
-from rclrt_analysis.trace import Trace
+from rclrt_tools.observe.build import build
+from rclrt_tools.observe.observed import Observed
+from rclrt_tools.observe.parts import parts_of
+from rclrt_tools.observe.text import check, to_yaml
+from rclrt_tools.trace import Trace
 
 __all__ = ["Observed", "observe", "to_yaml"]
 

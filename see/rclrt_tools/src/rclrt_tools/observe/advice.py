@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from rclrt_analysis.assignment import rate_monotonic, with_priorities
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
-from rclrt_analysis.observe.build import build
-from rclrt_analysis.observe.observed import Observed
-from rclrt_analysis.observe.parts import Part, parts_of
-from rclrt_analysis.observe.text import to_yaml
 from rclrt_analysis.plan.parameters import entry_name
-from rclrt_analysis.trace import Trace, layout
+
+from rclrt_tools.observe.build import build
+from rclrt_tools.observe.observed import Observed
+from rclrt_tools.observe.parts import Part, parts_of
+from rclrt_tools.observe.text import to_yaml
+from rclrt_tools.trace import Trace, layout
 
 NOT_THE_USERS = ("/subscription/parameter_events", "/subscription/clock")
 """Ends of names of callbacks that rclcpp has made for itself."""

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 from rclrt_analysis.model import in_ms
-from rclrt_analysis.observe.causes import Causes, causes_of
-from rclrt_analysis.observe.joins import join, joins_of
-from rclrt_analysis.observe.observed import Observed
-from rclrt_analysis.observe.parts import Ints, Key, Part
-from rclrt_analysis.observe.scheduling import Scheduled, scheduling_of
-from rclrt_analysis.observe.taken import taken_of
-from rclrt_analysis.observe.times import arrivals, grid, idle_of, late_of
-from rclrt_analysis.trace import NO_DEADLINE, Records, layout
-from rclrt_analysis.trace.sane import LONGEST
+
+from rclrt_tools.observe.causes import Causes, causes_of
+from rclrt_tools.observe.joins import join, joins_of
+from rclrt_tools.observe.observed import Observed
+from rclrt_tools.observe.parts import Ints, Key, Part
+from rclrt_tools.observe.scheduling import Scheduled, scheduling_of
+from rclrt_tools.observe.taken import taken_of
+from rclrt_tools.observe.times import arrivals, grid, idle_of, late_of
+from rclrt_tools.trace import NO_DEADLINE, Records, layout
+from rclrt_tools.trace.sane import LONGEST
 
 KINDS = {
     layout.KIND_SUBSCRIPTION: "subscription",
@@ -252,7 +252,7 @@ def _names(parts: Sequence[Part]) -> dict[Key, str]:
 
 
 def build(parts: Sequence[Part], name: str, executor: str, with_idle: bool = True) -> Observed:
-    """Return the model; see `rclrt_analysis.observe.observe`.
+    """Return the model; see `rclrt_tools.observe.observe`.
 
     Parameters
     ----------

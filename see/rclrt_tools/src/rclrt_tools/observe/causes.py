@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rclrt_analysis.observe.parts import Ints, Key, Part, joined
-from rclrt_analysis.trace import Records, layout
+from rclrt_tools.observe.parts import Ints, Key, Part, joined
+from rclrt_tools.trace import Records, layout
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from rclrt_analysis.observe.observed import Observed
-from rclrt_analysis.observe.parts import Part
-from rclrt_analysis.trace import Records
+from rclrt_tools.observe.observed import Observed
+from rclrt_tools.observe.parts import Part
+from rclrt_tools.trace import Records
 
 MARK = "/subscription/"
 LEAST = 3

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.trace import Entry, Header, Records, Trace, blank, layout
-from rclrt_analysis.trace.sane import is_sane
+from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout
+from rclrt_tools.trace.sane import is_sane
 
 Ints = npt.NDArray[np.int64]
 Key = tuple[int, int]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rclrt_analysis.observe.parts import Part
-from rclrt_analysis.trace import Records, layout
+from rclrt_tools.observe.parts import Part
+from rclrt_tools.trace import Records, layout
 
 FAIR = (layout.POLICY_OTHER, layout.POLICY_BATCH, layout.POLICY_IDLE)
 HIGHEST = 99

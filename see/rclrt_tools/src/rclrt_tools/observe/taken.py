@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rclrt_analysis.observe.parts import Ints, Part
-from rclrt_analysis.trace import Records, layout
+from rclrt_tools.observe.parts import Ints, Part
+from rclrt_tools.trace import Records, layout
 
 SHORTEST_NS = 10_000_000
 MOST_SHARE = 0.1

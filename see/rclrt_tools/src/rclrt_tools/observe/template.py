@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-
-from rclrt_analysis.live.files import printable
 from rclrt_analysis.model import in_ms
-from rclrt_analysis.observe.parts import Part
 from rclrt_analysis.plan.parameters import FULL_NAME
-from rclrt_analysis.trace import NO_DEADLINE, Entry, Records, layout
+
+from rclrt_tools.live.files import printable
+from rclrt_tools.observe.parts import Part
+from rclrt_tools.trace import NO_DEADLINE, Entry, Records, layout
 
 LINUX = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
 """Scheduling policies by the kernel's numbers."""

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ModelError, in_ms
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
-from rclrt_analysis.observe.observed import Observed
+
+from rclrt_tools.observe.observed import Observed
 
 MOST_REASONS = 50
 MOST_TEXT = 900

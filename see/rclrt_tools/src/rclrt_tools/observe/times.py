@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rclrt_analysis.observe.parts import Ints, Key, Part, times_of
-from rclrt_analysis.trace import Records
+from rclrt_tools.observe.parts import Ints, Key, Part, times_of
+from rclrt_tools.trace import Records
 
 NEARLY = 1.1
 """Arrivals whose mean gap is no more than so many times the least are taken as sporadic."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chromium without a window, driven over a pipe by its own protocol (DevTools).
 
-    python3 -m rclrt_analysis.pages.browser PAGE FILE.png 1200x700 [CALLBACK]
+    python3 -m rclrt_tools.pages.browser PAGE FILE.png 1200x700 [CALLBACK]
 
 makes a picture of a page of ours, of one with a trace with this callback chosen.
 """

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import markupsafe
-
 from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Result
 from rclrt_analysis.explanation import Explanation, HopPart, explain, hop_parts
 from rclrt_analysis.model import Chain, System
 from rclrt_analysis.model.assumptions import premises
-from rclrt_analysis.pages.frame import render
-from rclrt_analysis.pages.graph_picture import HEIGHT, WIDTH
-from rclrt_analysis.pages.graph_picture import make_picture as make_graph
 from rclrt_analysis.report import interference, ms, premise_lines, slack, verdict
 from rclrt_analysis.sensitivity import Margins
-from rclrt_analysis.watch.chains import Seen
-from rclrt_analysis.watch.watch import TIGHT, Watch
-from rclrt_analysis.watch.watch import verdict as watch_verdict
+
+from rclrt_tools.pages.frame import render
+from rclrt_tools.pages.graph_picture import HEIGHT, WIDTH
+from rclrt_tools.pages.graph_picture import make_picture as make_graph
+from rclrt_tools.watch.chains import Seen
+from rclrt_tools.watch.watch import TIGHT, Watch
+from rclrt_tools.watch.watch import verdict as watch_verdict
 
 EXPLAINED = 10
 """Chains of which is asked what would help: those with the least slack."""
@@ -198,7 +198,7 @@ def _card(
 
 
 def _summary(values: Sequence[int]) -> dict[str, int | None]:
-    from rclrt_analysis.statistics import percentile
+    from rclrt_tools.statistics import percentile
 
     return {f"p{n}": _whole(percentile(values, n / 100)) for n in (50, 99)}
 

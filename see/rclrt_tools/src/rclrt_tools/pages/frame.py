@@ -18,7 +18,7 @@ PER_OCTAVE = 16
 
 
 def _text(name: str) -> str:
-    return (resources.files("rclrt_analysis") / "templates" / name).read_text(encoding="utf-8")
+    return (resources.files("rclrt_tools") / "templates" / name).read_text(encoding="utf-8")
 
 
 def as_json(content: object) -> markupsafe.Markup:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.trace import NO_DEADLINE, Records, TraceError, layout
-from rclrt_analysis.views.numbers import Ints, Numbers
-from rclrt_analysis.views.summary import Summary, row_keys
-from rclrt_analysis.views.timeline import Batch, Timeline
+from rclrt_tools.trace import NO_DEADLINE, Records, TraceError, layout
+from rclrt_tools.views.numbers import Ints, Numbers
+from rclrt_tools.views.summary import Summary, row_keys
+from rclrt_tools.views.timeline import Batch, Timeline
 
 MOST_JOBS = 1 << 20
 """Records in detail, at most."""

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.pages.jobs import Density, Jobs
-from rclrt_analysis.trace import NO_DEADLINE, layout
+from rclrt_tools.pages.jobs import Density, Jobs
+from rclrt_tools.trace import NO_DEADLINE, layout
 
 CHUNK = 1 << 14
 NONE = 2**32 - 1

@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from rclrt_analysis.model import System
-from rclrt_analysis.pages.frame import LOWEST_NS, PER_OCTAVE, render
-from rclrt_analysis.pages.jobs import Jobs, collect, number_of
-from rclrt_analysis.pages.packed import COLUMNS, chunks, picture
 from rclrt_analysis.simulation import Run
-from rclrt_analysis.simulation.records import to_traces
-from rclrt_analysis.statistics import percentile
-from rclrt_analysis.trace import layout, write_trace
-from rclrt_analysis.views.numbers import Ints
-from rclrt_analysis.views.summary import Row, Summary, summarize
-from rclrt_analysis.views.timeline import Source, Timeline, close, open_sources
-from rclrt_analysis.watch.chains import ChainWatch
-from rclrt_analysis.watch.sources import watch_files
-from rclrt_analysis.watch.watch import Watch
+
+from rclrt_tools.pages.frame import LOWEST_NS, PER_OCTAVE, render
+from rclrt_tools.pages.jobs import Jobs, collect, number_of
+from rclrt_tools.pages.packed import COLUMNS, chunks, picture
+from rclrt_tools.statistics import percentile
+from rclrt_tools.trace import layout, write_trace
+from rclrt_tools.trace.simulated import to_traces
+from rclrt_tools.views.numbers import Ints
+from rclrt_tools.views.summary import Row, Summary, summarize
+from rclrt_tools.views.timeline import Source, Timeline, close, open_sources
+from rclrt_tools.watch.chains import ChainWatch
+from rclrt_tools.watch.sources import watch_files
+from rclrt_tools.watch.watch import Watch
 
 
 def histogram(values: Ints, counts: Ints | None = None) -> list[int]:

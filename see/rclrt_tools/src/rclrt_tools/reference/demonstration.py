@@ -13,18 +13,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.reference import environment, page, picture, study, table
-from rclrt_analysis.reference.executors import (
+from rclrt_tools.reference import environment, page, picture, study, table
+from rclrt_tools.reference.executors import (
     BACKGROUND,
     QUIET,
     WHOLE_PROCESS,
     WHOLE_PROCESS_PRIORITY,
     Row,
 )
-from rclrt_analysis.reference.load import PROCESSES_A_CPU, BackgroundLoad
-from rclrt_analysis.reference.program import Interrupt, Program, ProgramError, find_program
-from rclrt_analysis.reference.result import make_result
-from rclrt_analysis.scenario import ScenarioError, read_scenario
+from rclrt_tools.reference.load import PROCESSES_A_CPU, BackgroundLoad
+from rclrt_tools.reference.program import Interrupt, Program, ProgramError, find_program
+from rclrt_tools.reference.result import make_result
+from rclrt_tools.scenario import ScenarioError, read_scenario
 
 FAILED = 1
 WRONG_USAGE = 2

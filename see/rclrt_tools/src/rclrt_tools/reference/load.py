@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterable
 from types import TracebackType
 
-from rclrt_analysis.reference.program import ProgramError, ends_with_us
+from rclrt_tools.reference.program import ProgramError, ends_with_us
 
 PROCESSES_A_CPU = 4
 # Ends by itself after so much CPU time, should nothing else have ended it.

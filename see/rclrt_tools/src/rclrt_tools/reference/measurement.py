@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rclrt_analysis.reference.executors import QUIET
-from rclrt_analysis.reference.program import Report
-from rclrt_analysis.statistics import percentile
+from rclrt_tools.reference.executors import QUIET
+from rclrt_tools.reference.program import Report
+from rclrt_tools.statistics import percentile
 
 NS_PER_MS = 1e6
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import jinja2
 import markupsafe
-
 from rclrt_analysis.plots import Bar, Plot, bars, draw
-from rclrt_analysis.reference.executors import Row
-from rclrt_analysis.reference.measurement import NS_PER_MS, Measurement
-from rclrt_analysis.reference.table import number
-from rclrt_analysis.reference.timeline import Timeline, worst_instance
+
+from rclrt_tools.reference.executors import Row
+from rclrt_tools.reference.measurement import NS_PER_MS, Measurement
+from rclrt_tools.reference.table import number
+from rclrt_tools.reference.timeline import Timeline, worst_instance
 
 
 def name_of(measurement: Measurement) -> str:
@@ -66,7 +66,7 @@ def make_page(
 ) -> str:
     """Return the page."""
     ideal_ms = next((run["hot_path_ms"]["ideal"] for run in result["runs"]), None)
-    source = resources.files("rclrt_analysis") / "templates" / "demo.html.j2"
+    source = resources.files("rclrt_tools") / "templates" / "demo.html.j2"
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters["number"] = number
     return environment.from_string(source.read_text(encoding="utf-8")).render(

@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable, Sequence
 from html import escape
 
-from rclrt_analysis.reference.executors import BACKGROUND, QUIET
-from rclrt_analysis.reference.measurement import Measurement
+from rclrt_tools.reference.executors import BACKGROUND, QUIET
+from rclrt_tools.reference.measurement import Measurement
 
 WIDTH = 860
 LEFT = 190

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from rclrt_analysis.reference.executors import split_priority
+from rclrt_tools.reference.executors import split_priority
 
 WARM_UP_S = 0.6
 # Discovery and the end of a run may take long on a machine that is busy.

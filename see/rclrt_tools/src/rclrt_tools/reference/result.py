@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rclrt_analysis.reference.measurement import Measurement
-from rclrt_analysis.statistics import quantiles
+from rclrt_tools.reference.measurement import Measurement
+from rclrt_tools.statistics import quantiles
 
 SCHEMA = 1
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rclrt_analysis.reference.executors import Row
+from rclrt_tools.reference.executors import Row
 
 MIN_SLICE_S = 1.0
 # A slice should last so long that its start does not dominate.

@@ -10,13 +10,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from rclrt_analysis.reference import environment
-from rclrt_analysis.reference.executors import BACKGROUND, Row
-from rclrt_analysis.reference.load import BackgroundLoad
-from rclrt_analysis.reference.measurement import NS_PER_MS, Measurement
-from rclrt_analysis.reference.program import WARM_UP_S, Interrupt, ProgramError, Report
-from rclrt_analysis.reference.schedule import make_schedule
-from rclrt_analysis.statistics import percentile
+from rclrt_tools.reference import environment
+from rclrt_tools.reference.executors import BACKGROUND, Row
+from rclrt_tools.reference.load import BackgroundLoad
+from rclrt_tools.reference.measurement import NS_PER_MS, Measurement
+from rclrt_tools.reference.program import WARM_UP_S, Interrupt, ProgramError, Report
+from rclrt_tools.reference.schedule import make_schedule
+from rclrt_tools.statistics import percentile
 
 # The executor whose hand-over counts as transport in the ideal: the one with the least of its own.
 TRANSPORT_EXECUTOR = "preemptive_hot"

@@ -7,9 +7,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from rclrt_analysis.reference.executors import BACKGROUND, QUIET
-from rclrt_analysis.reference.measurement import Measurement
-from rclrt_analysis.reference.result import finding_text
+from rclrt_tools.reference.executors import BACKGROUND, QUIET
+from rclrt_tools.reference.measurement import Measurement
+from rclrt_tools.reference.result import finding_text
 
 WIDTH = 100
 NOT_ENOUGH = "-"

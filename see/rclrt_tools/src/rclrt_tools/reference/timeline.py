@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rclrt_analysis.reference.program import Report
+from rclrt_tools.reference.program import Report
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trace files: what jobs did, and why (rclrt_trace/SPEC.md)."""
 
-from rclrt_analysis.trace.layout import (
+from rclrt_tools.trace.layout import (
     DONE,
     NO_DEADLINE,
     RECORD,
@@ -13,8 +13,8 @@ from rclrt_analysis.trace.layout import (
     TraceError,
     blank,
 )
-from rclrt_analysis.trace.read import TraceReader, named_traces, read_trace
-from rclrt_analysis.trace.write import write_trace
+from rclrt_tools.trace.read import TraceReader, named_traces, read_trace
+from rclrt_tools.trace.write import write_trace
 
 __all__ = [
     "DONE",

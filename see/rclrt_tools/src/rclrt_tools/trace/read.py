@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from rclrt_analysis.arguments import trace_files
-from rclrt_analysis.trace import layout
-from rclrt_analysis.trace.layout import (
+from rclrt_tools.arguments import trace_files
+from rclrt_tools.trace import layout
+from rclrt_tools.trace.layout import (
     MAGIC,
     RECORD,
     Entry,
@@ -29,8 +29,8 @@ from rclrt_analysis.trace.layout import (
     Trace,
     TraceError,
 )
-from rclrt_analysis.trace.rings import Rings, ring_records
-from rclrt_analysis.trace.version1 import RECORD_1, converted, read_names
+from rclrt_tools.trace.rings import Rings, ring_records
+from rclrt_tools.trace.version1 import RECORD_1, converted, read_names
 
 MAX_CALLBACKS = 1_000_000
 BLOCK = 1 << 17

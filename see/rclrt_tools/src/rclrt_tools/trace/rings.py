@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.trace.layout import RECORD, Records
+from rclrt_tools.trace.layout import RECORD, Records
 
 IDENTITY = ("outcome", "callback", "sequence", "thread", "end_ns")
 ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93, 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.trace.layout import Records
+from rclrt_tools.trace.layout import Records
 
 LONGEST = 3_600_000_000_000_000
 """The longest time between two instants of a job, ns: a thousand hours."""

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, Release
 from rclrt_analysis.simulation.jobs import Job, Run
-from rclrt_analysis.trace import NO_DEADLINE, Entry, Header, Records, Trace, blank, layout
+
+from rclrt_tools.trace import NO_DEADLINE, Entry, Header, Records, Trace, blank, layout
 
 MODELS = {
     ExecutorKind.PRIORITY_EVENTS: layout.MODEL_EVENTS,

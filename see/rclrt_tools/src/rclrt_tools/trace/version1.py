@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rclrt_analysis.trace.layout import RECORD, Entry, Records, TraceError, blank, too_long
+from rclrt_tools.trace.layout import RECORD, Entry, Records, TraceError, blank, too_long
 
 HEADER = struct.Struct("<8sIIIIQ")
 NAME = struct.Struct("<II")

@@ -7,8 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
-from rclrt_analysis.trace import layout
-from rclrt_analysis.trace.layout import RECORD, Trace
+from rclrt_tools.trace import layout
+from rclrt_tools.trace.layout import RECORD, Trace
 
 RECORDS_PER_CHUNK = 1 << 20
 

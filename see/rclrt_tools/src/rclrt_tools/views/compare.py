@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.trace import Records, layout
-from rclrt_analysis.views.numbers import Numbers
-from rclrt_analysis.views.summary import ms, split
-from rclrt_analysis.views.timeline import Timeline
+from rclrt_tools.trace import Records, layout
+from rclrt_tools.views.numbers import Numbers
+from rclrt_tools.views.summary import ms, split
+from rclrt_tools.views.timeline import Timeline
 
 FEWEST = 8
 MOST = 16

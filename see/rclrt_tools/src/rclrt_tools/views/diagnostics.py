@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rclrt_analysis.trace import NO_DEADLINE, Records, layout
-from rclrt_analysis.trace.sane import EARLIEST
-from rclrt_analysis.views.numbers import Ints
+from rclrt_tools.trace import NO_DEADLINE, Records, layout
+from rclrt_tools.trace.sane import EARLIEST
+from rclrt_tools.views.numbers import Ints
 
 S = 1_000_000_000
 OK, WARN, ERROR = range(3)

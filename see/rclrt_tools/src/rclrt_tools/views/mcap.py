@@ -23,11 +23,11 @@ from mcap import records as mcap
 from mcap.data_stream import RecordBuilder
 from mcap.opcode import Opcode
 
-from rclrt_analysis.trace import NO_DEADLINE, Records, layout
-from rclrt_analysis.trace.sane import EARLIEST
-from rclrt_analysis.views import diagnostics
-from rclrt_analysis.views.numbers import Numbers
-from rclrt_analysis.views.timeline import Source, Timeline
+from rclrt_tools.trace import NO_DEADLINE, Records, layout
+from rclrt_tools.trace.sane import EARLIEST
+from rclrt_tools.views import diagnostics
+from rclrt_tools.views.numbers import Numbers
+from rclrt_tools.views.timeline import Source, Timeline
 
 MAGIC = b"\x89MCAP0\r\n"
 SCHEMA = "rclrt_trace/msg/Job"

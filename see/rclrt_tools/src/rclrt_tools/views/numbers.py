@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.views.timeline import Source
+from rclrt_tools.views.timeline import Source
 
 Ints = npt.NDArray[np.int64]
 

@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackEvent
 
-from rclrt_analysis.trace import NO_DEADLINE, Records, layout
-from rclrt_analysis.views.blockers import Blockers
-from rclrt_analysis.views.numbers import Ints
-from rclrt_analysis.views.packets import MIDDLE, Marks, Template, fixed, framed, short_varints
-from rclrt_analysis.views.packets import varints as wide
-from rclrt_analysis.views.timeline import NEVER, Source, Timeline
-from rclrt_analysis.views.tracks import ARGUMENTS, COUNTERS, NAMES, SEQUENCE, WORDS, Tracks
+from rclrt_tools.trace import NO_DEADLINE, Records, layout
+from rclrt_tools.views.blockers import Blockers
+from rclrt_tools.views.numbers import Ints
+from rclrt_tools.views.packets import MIDDLE, Marks, Template, fixed, framed, short_varints
+from rclrt_tools.views.packets import varints as wide
+from rclrt_tools.views.timeline import NEVER, Source, Timeline
+from rclrt_tools.views.tracks import ARGUMENTS, COUNTERS, NAMES, SEQUENCE, WORDS, Tracks
 
 NS_PER_MS = 1e6
 REMEMBERED = 1 << 18

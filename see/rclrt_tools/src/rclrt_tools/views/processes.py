@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rclrt_analysis.trace import TraceError, TraceReader, layout
+from rclrt_tools.trace import TraceError, TraceReader, layout
 
 
 @dataclass

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.trace import Entry, Header, Records, TraceReader, layout
-from rclrt_analysis.trace.read import BLOCK
-from rclrt_analysis.trace.sane import is_sane
+from rclrt_tools.trace import Entry, Header, Records, TraceReader, layout
+from rclrt_tools.trace.read import BLOCK
+from rclrt_tools.trace.sane import is_sane
 
 NEVER = 2**62
 MOST_WAITING = 1 << 22

@@ -16,10 +16,10 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
     TrackDescriptor,
 )
 
-from rclrt_analysis.trace import Records, layout
-from rclrt_analysis.views.numbers import Ints, Numbers
-from rclrt_analysis.views.packets import LARGE, MIDDLE
-from rclrt_analysis.views.timeline import Source
+from rclrt_tools.trace import Records, layout
+from rclrt_tools.views.numbers import Ints, Numbers
+from rclrt_tools.views.packets import LARGE, MIDDLE
+from rclrt_tools.views.timeline import Source
 
 SEQUENCE = 101
 """Of packets. Unlike those of other recordings, with which a file may be joined."""

@@ -11,8 +11,9 @@ from itertools import pairwise
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.threads import is_threaded
 from rclrt_analysis.model import Callback, Kind, Policy, System, in_ms
-from rclrt_analysis.trace import layout
-from rclrt_analysis.watch.feed import Job
+
+from rclrt_tools.trace import layout
+from rclrt_tools.watch.feed import Job
 
 REAL_TIME = (layout.POLICY_FIFO, layout.POLICY_RR)
 URGENT = (*REAL_TIME, layout.POLICY_DEADLINE, layout.POLICY_EXT)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rclrt_analysis.model import System
-from rclrt_analysis.watch.sources import Live
-from rclrt_analysis.watch.watch import Watch
+
+from rclrt_tools.watch.sources import Live
+from rclrt_tools.watch.watch import Watch
 
 
 class ChainsBeside:
-    """Holds what runs against a model; what `rclrt_analysis.live.watch.Chains` asks for."""
+    """Holds what runs against a model; what `rclrt_tools.live.watch.Chains` asks for."""
 
     def __init__(
         self, system: System, programs: Sequence[str], places: list[Path] | None = None

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rclrt_analysis.model import Chain, Kind, System
-from rclrt_analysis.watch.feed import Job, JobKey, Message, Publication
-from rclrt_analysis.watch.joins import JoinWatch
+
+from rclrt_tools.watch.feed import Job, JobKey, Message, Publication
+from rclrt_tools.watch.joins import JoinWatch
 
 NS_PER_S = 1_000_000_000
 REMEMBERED_NS = 20 * NS_PER_S

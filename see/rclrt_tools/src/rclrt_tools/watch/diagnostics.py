@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from rclrt_analysis.watch.watch import Watch, verdict
+from rclrt_tools.watch.watch import Watch, verdict
 
 OK, WARN, ERROR, STALE = range(4)
 LEVELS = {"OK": OK, "NOT LAST": OK, "WARN": WARN, "ERROR": ERROR, "UNSEEN": STALE}

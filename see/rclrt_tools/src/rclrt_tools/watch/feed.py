@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from rclrt_analysis.trace import layout
-from rclrt_analysis.trace.layout import Entry, Header, Records
+from rclrt_tools.trace import layout
+from rclrt_tools.trace.layout import Entry, Header, Records
 
 JobKey = tuple[bytes, int, int, int]
 """Boot, process, executor, number of the job within the executor."""

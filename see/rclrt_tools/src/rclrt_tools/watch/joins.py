@@ -8,7 +8,7 @@ nothing; the one with which the last input comes works with all that was kept.
 
 from __future__ import annotations
 
-from rclrt_analysis.watch.feed import Job
+from rclrt_tools.watch.feed import Job
 
 FEW = 8
 """With so many inputs or less it is found out what was kept before the first record."""

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from rclrt_analysis.arguments import trace_files
-from rclrt_analysis.live.files import Process
-from rclrt_analysis.live.follow import Follower
-from rclrt_analysis.live.record import is_wanted
-from rclrt_analysis.live.running import Running
-from rclrt_analysis.trace import TraceError, layout, read_trace
-from rclrt_analysis.trace.layout import Header, Records
-from rclrt_analysis.trace.sane import is_sane
-from rclrt_analysis.watch.assumptions import URGENT as REAL_TIME
-from rclrt_analysis.watch.watch import Watch
+from rclrt_tools.arguments import trace_files
+from rclrt_tools.live.files import Process
+from rclrt_tools.live.follow import Follower
+from rclrt_tools.live.record import is_wanted
+from rclrt_tools.live.running import Running
+from rclrt_tools.trace import TraceError, layout, read_trace
+from rclrt_tools.trace.layout import Header, Records
+from rclrt_tools.trace.sane import is_sane
+from rclrt_tools.watch.assumptions import URGENT as REAL_TIME
+from rclrt_tools.watch.watch import Watch
 
 PAUSE_S = 0.05
 SETTLES_NS = 300_000_000

@@ -8,15 +8,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.live.files import printable
 from rclrt_analysis.model import System
 from rclrt_analysis.plan.timer_thread import NAME as TIMER_THREAD
-from rclrt_analysis.statistics import percentile
-from rclrt_analysis.trace.layout import Entry, Header, Records
-from rclrt_analysis.watch.assumptions import Assumptions
-from rclrt_analysis.watch.chains import ChainWatch, shown_state
-from rclrt_analysis.watch.feed import read
-from rclrt_analysis.watch.names import Names
+
+from rclrt_tools.live.files import printable
+from rclrt_tools.statistics import percentile
+from rclrt_tools.trace.layout import Entry, Header, Records
+from rclrt_tools.watch.assumptions import Assumptions
+from rclrt_tools.watch.chains import ChainWatch, shown_state
+from rclrt_tools.watch.feed import read
+from rclrt_tools.watch.names import Names
 
 NS_PER_MS = 1e6
 FIRST_JOB = 1

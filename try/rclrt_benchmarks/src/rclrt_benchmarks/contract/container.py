@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from rclrt_analysis.reference.program import PATIENCE_S, Interrupt, ProgramError, Report
-from rclrt_analysis.trace import named_traces
+from rclrt_tools.reference.program import PATIENCE_S, Interrupt, ProgramError, Report
+from rclrt_tools.trace import named_traces
 
 from rclrt_benchmarks.contract.robot import WARM_UP_S
 

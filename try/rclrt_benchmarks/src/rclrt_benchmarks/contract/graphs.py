@@ -14,9 +14,9 @@ import yaml
 from rclrt_analysis.model import System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
-from rclrt_analysis.observe import observe, to_yaml
-from rclrt_analysis.trace import named_traces
-from rclrt_analysis.watch.sources import watch_files
+from rclrt_tools.observe import observe, to_yaml
+from rclrt_tools.trace import named_traces
+from rclrt_tools.watch.sources import watch_files
 
 from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
 from rclrt_benchmarks.contract.machine import Stalls

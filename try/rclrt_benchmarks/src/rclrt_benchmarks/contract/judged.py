@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from rclrt_analysis.model import System
-from rclrt_analysis.watch.assumptions import Assumptions
-from rclrt_analysis.watch.chains import Seen
-from rclrt_analysis.watch.feed import Job, JobKey
-from rclrt_analysis.watch.watch import Watch
+from rclrt_tools.watch.assumptions import Assumptions
+from rclrt_tools.watch.chains import Seen
+from rclrt_tools.watch.feed import Job, JobKey
+from rclrt_tools.watch.watch import Watch
 
 from rclrt_benchmarks.contract.machine import Stalls
 from rclrt_benchmarks.contract.strangers import Strangers

@@ -10,9 +10,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from rclrt_analysis.calibration import Calibration, read_samples
-from rclrt_analysis.commands.calibrate import PROGRAM
-from rclrt_analysis.reference.program import ProgramError, ends_with_us
+from rclrt_tools.calibration import Calibration, read_samples
+from rclrt_tools.commands.calibrate import PROGRAM
+from rclrt_tools.reference.program import ProgramError, ends_with_us
 
 
 def calibrated(cpus: Sequence[int], samples: int, seconds: float) -> Calibration:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rclrt_analysis.reference.program import Report
+from rclrt_tools.reference.program import Report
 
 from rclrt_benchmarks.contract import container
 from rclrt_benchmarks.contract.models import Chain, model_of

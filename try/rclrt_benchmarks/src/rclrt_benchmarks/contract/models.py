@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rclrt_analysis.observe.advice import opened
-from rclrt_analysis.observe.joins import keep, merge
-from rclrt_analysis.observe.observed import Observed
-from rclrt_analysis.observe.text import to_yaml
-from rclrt_analysis.trace import Trace, layout, named_traces
+from rclrt_tools.observe.advice import opened
+from rclrt_tools.observe.joins import keep, merge
+from rclrt_tools.observe.observed import Observed
+from rclrt_tools.observe.text import to_yaml
+from rclrt_tools.trace import Trace, layout, named_traces
 
 SAFETY_FACTOR = 1.5
 MARGIN_NS = 50_000

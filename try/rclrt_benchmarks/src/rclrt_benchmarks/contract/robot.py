@@ -13,22 +13,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclrt_analysis import cli
-from rclrt_analysis.live.files import live_processes
 from rclrt_analysis.model import System
 from rclrt_analysis.plan.openings import Opening, read_open
 from rclrt_analysis.plan.parameters import applied, read_plan
-from rclrt_analysis.preload import built, environment
-from rclrt_analysis.reference.program import (
+from rclrt_tools import cli
+from rclrt_tools.live.files import live_processes
+from rclrt_tools.preload import built, environment
+from rclrt_tools.reference.program import (
     PATIENCE_S,
     Interrupt,
     ProgramError,
     Report,
     find_program,
 )
-from rclrt_analysis.trace import TraceError, read_trace
-from rclrt_analysis.watch.sources import PAUSE_S, Live
-from rclrt_analysis.watch.watch import Watch
+from rclrt_tools.trace import TraceError, read_trace
+from rclrt_tools.watch.sources import PAUSE_S, Live
+from rclrt_tools.watch.watch import Watch
 
 from rclrt_benchmarks.harness.frame import FailedError, source
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclrt_analysis.reference.program import PATIENCE_S, Interrupt, start_together
-from rclrt_analysis.watch.sources import PAUSE_S, Live
-from rclrt_analysis.watch.watch import Watch
+from rclrt_tools.reference.program import PATIENCE_S, Interrupt, start_together
+from rclrt_tools.watch.sources import PAUSE_S, Live
+from rclrt_tools.watch.watch import Watch
 
 from rclrt_benchmarks.contract.mixed import CPU, FULL_NAMES, SCENARIO
 from rclrt_benchmarks.contract.models import Chain, model_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.reference.load import BackgroundLoad
-from rclrt_analysis.reference.program import Interrupt
+from rclrt_tools.reference.load import BackgroundLoad
+from rclrt_tools.reference.program import Interrupt
 
 from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
 from rclrt_benchmarks.contract.machine import Stalls

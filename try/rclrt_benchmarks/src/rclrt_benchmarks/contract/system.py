@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from rclrt_analysis.reference.load import BackgroundLoad
-from rclrt_analysis.watch.sources import watch_files
-from rclrt_analysis.watch.watch import Watch
+from rclrt_tools.reference.load import BackgroundLoad
+from rclrt_tools.watch.sources import watch_files
+from rclrt_tools.watch.watch import Watch
 
 from rclrt_benchmarks.contract.judged import Judged
 from rclrt_benchmarks.contract.models import Chain, model_of

@@ -30,8 +30,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, some_of
-from rclrt_analysis.statistics import percentile
+from rclrt_tools.arguments import positive, some_of
+from rclrt_tools.statistics import percentile
 
 from rclrt_benchmarks.harness.frame import (
     FailedError,

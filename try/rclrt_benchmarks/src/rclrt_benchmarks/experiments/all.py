@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import writable_file
+from rclrt_tools.arguments import writable_file
 
 from rclrt_benchmarks.harness.experiment import Experiment, Run
 from rclrt_benchmarks.harness.frame import SCHEMA

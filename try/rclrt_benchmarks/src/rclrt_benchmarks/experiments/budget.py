@@ -26,7 +26,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from rclrt_analysis.arguments import number_from, positive
+from rclrt_tools.arguments import number_from, positive
 
 from rclrt_benchmarks.harness.frame import (
     CANNOT,

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, some_of
+from rclrt_tools.arguments import positive, some_of
 
 from rclrt_benchmarks.harness.frame import (
     FailedError,
@@ -73,8 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> Result:
-    from rclrt_analysis.reference.program import Interrupt
-    from rclrt_analysis.trace import TraceError
+    from rclrt_tools.reference.program import Interrupt
+    from rclrt_tools.trace import TraceError
 
     from rclrt_benchmarks.contract.setting import Setting
 
@@ -115,7 +115,7 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
 
 def _calibrated(arguments: argparse.Namespace, result: Result) -> dict[str, int]:
     """Return what jobs cost here: all of the models have it."""
-    from rclrt_analysis.calibration import to_text
+    from rclrt_tools.calibration import to_text
 
     from rclrt_benchmarks.contract.machine import calibrated
 

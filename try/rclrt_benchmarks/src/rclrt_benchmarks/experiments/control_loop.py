@@ -39,9 +39,9 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from rclrt_analysis.arguments import positive, some_of
 from rclrt_analysis.plots import Plot
-from rclrt_analysis.reference.load import BackgroundLoad
+from rclrt_tools.arguments import positive, some_of
+from rclrt_tools.reference.load import BackgroundLoad
 
 from rclrt_benchmarks.harness.frame import (
     Result,

@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from rclrt_analysis.arguments import positive, some_of
+from rclrt_tools.arguments import positive, some_of
 
 from rclrt_benchmarks.harness.frame import (
     Result,

@@ -31,9 +31,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rclrt_analysis.arguments import number_from, positive, some_of
 from rclrt_analysis.plots import Plot
-from rclrt_analysis.statistics import percentile
+from rclrt_tools.arguments import number_from, positive, some_of
+from rclrt_tools.statistics import percentile
 
 from rclrt_benchmarks.harness.frame import (
     FailedError,

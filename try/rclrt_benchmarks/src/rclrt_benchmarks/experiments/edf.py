@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-from rclrt_analysis.statistics import percentile
+from rclrt_tools.statistics import percentile
 
 from rclrt_benchmarks.harness.frame import (
     CANNOT,

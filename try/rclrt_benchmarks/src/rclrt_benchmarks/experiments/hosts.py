@@ -37,9 +37,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import number_from
 from rclrt_analysis.plots import Plot
-from rclrt_analysis.reference.program import ends_with_us
+from rclrt_tools.arguments import number_from
+from rclrt_tools.reference.program import ends_with_us
 
 from rclrt_benchmarks.harness.frame import (
     CANNOT,

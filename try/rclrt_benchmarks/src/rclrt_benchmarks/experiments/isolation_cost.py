@@ -23,8 +23,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import number_from, positive
 from rclrt_analysis.plots import Plot
+from rclrt_tools.arguments import number_from, positive
 
 from rclrt_benchmarks.harness.frame import (
     FailedError,

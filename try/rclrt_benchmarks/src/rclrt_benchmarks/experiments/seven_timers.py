@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from rclrt_analysis.arguments import number_from
 from rclrt_analysis.plots import Plot
+from rclrt_tools.arguments import number_from
 
 from rclrt_benchmarks.experiments.table_1 import PRINTED, bounds_of
 from rclrt_benchmarks.harness.frame import (
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> Result:
-    from rclrt_analysis.reference.program import Interrupt, ProgramError
+    from rclrt_tools.reference.program import Interrupt, ProgramError
 
     needs_fifo(PRIORITY)
     bounds = {level: bounds_of(level) for level in LEVELS}
@@ -111,7 +111,7 @@ def _measure(arguments: argparse.Namespace) -> Result:
 
 def _program(level: int) -> Any:
     """Return what runs the scenario; after an executor's name there may be options."""
-    from rclrt_analysis.reference.program import Program
+    from rclrt_tools.reference.program import Program
 
     class WithOptions(Program):
         def command(self, executor: str, seconds: float, work_ms: float | None = None) -> list[str]:

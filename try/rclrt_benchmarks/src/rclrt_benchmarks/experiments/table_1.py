@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from rclrt_analysis.arguments import number_from
 from rclrt_analysis.plots import Plot
+from rclrt_tools.arguments import number_from
 
 from rclrt_benchmarks.harness.frame import FailedError, Result, options, perform, source, table
 from rclrt_benchmarks.harness.row import Judged, Machine, stated

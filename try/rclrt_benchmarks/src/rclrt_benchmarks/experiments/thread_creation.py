@@ -16,8 +16,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from rclrt_analysis.arguments import positive
 from rclrt_analysis.plots import Plot
+from rclrt_tools.arguments import positive
 
 from rclrt_benchmarks.harness.frame import (
     Result,

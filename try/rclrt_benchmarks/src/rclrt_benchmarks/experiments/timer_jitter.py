@@ -23,9 +23,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from rclrt_analysis.arguments import positive
 from rclrt_analysis.plots import Plot
-from rclrt_analysis.statistics import percentile
+from rclrt_tools.arguments import positive
+from rclrt_tools.statistics import percentile
 
 from rclrt_benchmarks.harness.frame import (
     FailedError,

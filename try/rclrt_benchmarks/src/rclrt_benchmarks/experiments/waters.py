@@ -17,9 +17,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from rclrt_analysis.arguments import positive
 from rclrt_analysis.plots import Plot
-from rclrt_analysis.statistics import quantiles
+from rclrt_tools.arguments import positive
+from rclrt_tools.statistics import quantiles
 
 from rclrt_benchmarks.harness.frame import Result, options, perform, table
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, stated

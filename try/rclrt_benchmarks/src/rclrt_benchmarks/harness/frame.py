@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.arguments import positive, writable_file
-from rclrt_analysis.reference.environment import may_use_realtime
-from rclrt_analysis.reference.program import ProgramError, ends_with_us
-from rclrt_analysis.statistics import percentile, quantiles
+from rclrt_tools.arguments import positive, writable_file
+from rclrt_tools.reference.environment import may_use_realtime
+from rclrt_tools.reference.program import ProgramError, ends_with_us
+from rclrt_tools.statistics import percentile, quantiles
 
 from rclrt_benchmarks.harness.row import FAILS, Judge, Row
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.reference import environment
+from rclrt_tools.reference import environment
 
 from rclrt_benchmarks.harness.row import Machine
 

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from rclrt_analysis import cli
-from rclrt_analysis.reference import environment
+from rclrt_tools import cli
+from rclrt_tools.reference import environment
 
 from rclrt_benchmarks.harness.experiment import Experiment, Run
 from rclrt_benchmarks.harness.row import HOLDS, OPEN, Machine, Row, open_row

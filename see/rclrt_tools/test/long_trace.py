@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from rclrt_analysis.trace import Entry, Header, Trace, blank, layout, write_trace
+from rclrt_tools.trace import Entry, Header, Trace, blank, layout, write_trace
 
 CALLBACKS = 20
 BLOCK = 1_000_000
