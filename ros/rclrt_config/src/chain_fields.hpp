@@ -15,7 +15,7 @@
 namespace rclrt_config
 {
 
-/// Of a callback.
+/// What the proof of a plan takes for granted of a callback.
 constexpr const char * kAssumptionFields[] = {"wcet_ms", "min_period_ms", "bound_ms"};
 AssumedTimes read_assumption_fields(const YamlMap & map);
 

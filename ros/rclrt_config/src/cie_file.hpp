@@ -23,7 +23,7 @@ Document read_cie_file(const YAML::Node & root, const std::string & file, const 
 
 /// The id of a group with its parts sorted and without waitables, which old versions counted.
 std::string sorted_cie_id(const std::string & id);
-/// The same without the services and subscriptions that ROS gives to every node, which differ between
+/// The sorted id without the services and subscriptions that ROS gives to every node, which differ between
 /// its distributions.
 std::string purpose_of_cie_id(const std::string & id);
 

@@ -16,7 +16,7 @@ class NamePattern
 {
 public:
   NamePattern() = default;
-  /// Of a text for which problem_with() is empty.
+  /// `text` is one for which problem_with() is empty.
   explicit NamePattern(const std::string & text);
 
   /// Why `text` is no pattern and what to do; empty if it is one. It begins with a slash.

@@ -19,7 +19,7 @@ namespace rclrt_config
 std::optional<rclrt_core::Finding> problem_with_plan(
   const std::string & text, const std::string & name);
 
-/// Of a plan: how many CPUs the machine had that it was made for.
+/// How many CPUs the machine had that this plan was made for.
 std::optional<int> cpus_of_plan(const std::string & text);
 
 }  // namespace rclrt_config

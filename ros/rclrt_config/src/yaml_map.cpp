@@ -29,7 +29,7 @@ bool parse_integer(const std::string & text, int64_t * number)
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// Of digits, with a point among them if that leaves no more than `digits` behind it: times ten to the power of
+/// Reads digits, with a point among them if that leaves no more than `digits` behind it: times ten to the power of
 /// `digits`. Exact: no floating point.
 bool parse_number(std::string number, int digits, int64_t * result)
 {

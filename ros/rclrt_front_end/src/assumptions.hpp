@@ -37,7 +37,7 @@ public:
   /// Heard once for each callback and each kind of assumption.
   using Tell = std::function<void(const Broken &)>;
 
-  /// Of `configuration` it reads only what no apply() changes.
+  /// It reads only those parts of `configuration` that no apply() changes.
   Assumptions(const rclrt_config::Configuration & configuration, Tell tell);
 
   /// Whether a chain has a bound at all, so that there is something to break.

@@ -124,7 +124,7 @@ private:
     bool is_last = true;
   };
 
-  /// Of a job that brings something out.
+  /// A job of this link has brought something out.
   void take(std::size_t link, const Job & job);
   /// Find out which jobs of a join had all of their inputs.
   void join(std::size_t link, int64_t until);

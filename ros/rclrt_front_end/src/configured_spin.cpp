@@ -25,7 +25,7 @@ namespace
 {
 
 constexpr int kHighestPriority = 99;
-// Of a second each, see Teller::Watch. The first one is at once.
+// Looks are a second apart, see Teller::Watch. The first one is at once.
 constexpr int kLooksBeforeTold = 3;
 
 bool is_realtime(const Attributes & attributes)

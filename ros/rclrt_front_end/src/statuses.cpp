@@ -81,7 +81,7 @@ std::vector<DiagnosticStatus> statuses_of(
 {
   std::vector<DiagnosticStatus> statuses;
   for (const auto & [name, statistics] : callbacks) {
-    // Of a callback that was removed and came again, the counters begin anew.
+    // The counters of a callback that was removed and came again begin anew.
     const rclrt_core::CallbackStatistics before = (*last)[name];
     const auto more = [](uint64_t now, uint64_t then) { return now - std::min(then, now); };
     const uint64_t new_ones =

@@ -36,7 +36,7 @@ constexpr int64_t kAge = 300 * kMillisecond;
 constexpr int64_t kUnseen = 5000 * kMillisecond;
 /// What a status lists of broken assumptions: a message is sent once a second.
 constexpr std::size_t kMostBroken = 20;
-/// Of diagnostics.
+/// The time between two messages of diagnostics.
 constexpr int64_t kPeriod = 1000 * kMillisecond;
 
 }  // namespace

@@ -47,7 +47,7 @@ public:
     PublishDiagnostics publish;
   };
 
-  /// Of `configuration` it reads only what no apply() changes. Both must outlive it.
+  /// It reads only those parts of `configuration` that no apply() changes. Both must outlive it.
   Watcher(
     rclrt_core::Engine & engine, const rclrt_config::Configuration & configuration,
     Options options);
@@ -56,7 +56,7 @@ public:
   Watcher(const Watcher &) = delete;
   Watcher & operator=(const Watcher &) = delete;
 
-  /// Of the chains that end in this executor. Thread-safe.
+  /// The reports of the chains that end in this executor. Thread-safe.
   std::vector<ChainReport> chains() const;
 
 private:
@@ -89,7 +89,7 @@ private:
   std::set<std::string> unproved_;  ///< chains whose proof was seen to be broken
   std::vector<std::pair<std::string, std::string>> broken_;  ///< who and how; some of them
 
-  // Of the thread:
+  // Used by the thread of the watcher alone:
   std::map<std::string, ChainSource> sources_;
   std::set<std::string> refused_;  ///< files that are no live traces; for a while
   int64_t next_look_ = 0;

@@ -130,7 +130,7 @@ bool Entity::was_announced() noexcept { return unit_was_announced; }
 void Entity::leave() noexcept
 {
   running_.fetch_sub(1);
-  // Who waits has counted itself before it looked at running_, so one of the two sees the other.
+  // A thread that waits has counted itself before it looked at running_, so one of the two sees the other.
   if (waiters_.load() > 0) {
     rclrt_front_end::process_platform().wake_one(running_);
   }

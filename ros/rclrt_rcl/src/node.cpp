@@ -77,7 +77,7 @@ std::shared_ptr<rcl_node_t> make_handle(
   throw_unless_ok(
     rcl_node_init(node.get(), name.c_str(), name_space.c_str(), context->handle(), &rcl_options),
     what);
-  // Of nodes with the same name only the first one publishes, and rcl must not be told that another
+  // Only the first of several nodes with the same name publishes, and rcl must not be told that another
   // one has gone: it would forget the publisher.
   const std::string log_name = rcl_node_get_logger_name(node.get());
   const bool logs = options.enable_rosout && rcl_logging_rosout_enabled();

@@ -28,7 +28,7 @@ namespace detail
 namespace
 {
 
-/// Of rclrt_probe, if it is preloaded.
+/// A function of rclrt_probe, if that is preloaded; else null.
 using Released = void(const void * timer, int64_t release_ns);
 auto * const released_in_probe =
   reinterpret_cast<Released *>(dlsym(RTLD_DEFAULT, "rclrt_probe_timer_released"));

@@ -328,7 +328,7 @@ Undo register_waitable(
     return register_action<Server>(
       server, announced, {Entity::GoalService, Entity::ResultService, Entity::CancelService});
   }
-  // Whoever wrote it has to take the function back in its destructor.
+  // The author of the waitable has to take the function back in its destructor.
   const Token token = make_token(announced);
   const Undo undo = [weak = std::weak_ptr<rclcpp::Waitable>(waitable), token] {
     const auto present = weak.lock();

@@ -71,7 +71,7 @@ void park(Token token) noexcept;
 /// From any thread, at any time. Real-time safe: two locks that inherit priorities (of a waitable three), no
 /// allocation. Does nothing if the token was taken back. For rcl, which is given this function.
 void announce(Token token, std::size_t count) noexcept;
-/// The same with the id that the caller knows.
+/// Announces with the id that the caller knows.
 void announce(Token token, std::size_t count, int id) noexcept;
 
 /// Takes an announcement back from whoever has it: on return it is not called any more.

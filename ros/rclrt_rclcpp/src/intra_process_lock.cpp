@@ -28,7 +28,7 @@ NextDefinition<int(pthread_rwlock_t *)> next_unlock("pthread_rwlock_unlock");
   next_unlock.get();
 }
 
-/// Of a thread, and touched by it only. Without constructor and destructor: the functions below may be called
+/// What a thread keeps for itself; no other one touches it. Without constructor and destructor: the functions below may be called
 /// before the one and after the other.
 struct Here
 {

@@ -19,7 +19,7 @@ class StatusSource
 public:
   using Event = detail::EventHandlerBase;
 
-  /// The same for every executor that has the event, because what one of them has taken from the middleware and not
+  /// One object for all executors that have the event, because what one of them has taken from the middleware and not
   /// handed on is in here. Null if the kind is not known.
   static std::shared_ptr<StatusSource> of(const std::shared_ptr<Event> & event);
 

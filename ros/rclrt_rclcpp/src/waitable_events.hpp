@@ -23,7 +23,7 @@ using EventCounts = std::vector<std::pair<int, std::size_t>>;
 class WaitableEvents
 {
 public:
-  /// Of one id at most `max_count` are remembered.
+  /// At most `max_count` events of one id are remembered.
   explicit WaitableEvents(std::size_t max_count) : max_count_(max_count) {}
 
   void push(std::size_t count, int id)

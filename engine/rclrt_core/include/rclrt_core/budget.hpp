@@ -27,7 +27,7 @@ enum class OnOverrun : uint8_t
 /// Name used in configuration files: "demote", "skip_next", "notify", "abort_chain".
 const char * to_string(OnOverrun reaction) noexcept;
 
-/// Who gives way if all budgets together are more than the executor's capacity (EngineOptions::capacity).
+/// Which budgets give way if all together are more than the executor's capacity (EngineOptions::capacity).
 enum class Criticality : uint8_t
 {
   kHigh,  ///< the last to come
@@ -48,7 +48,7 @@ struct Budget
   Duration period{0};
   OnOverrun on_overrun = OnOverrun::kDemote;
   Criticality criticality = Criticality::kHigh;
-  /// Of a timer's budget that is low: it may be stretched to this, and the timer's own period in the same ratio, before
+  /// For a timer's budget that is low: it may be stretched to this, and the timer's own period in the same ratio, before
   /// anybody has to give way. 0: it may not.
   Duration max_period{0};
 

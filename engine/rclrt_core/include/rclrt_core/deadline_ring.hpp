@@ -67,7 +67,7 @@ public:
     const PublisherId & publisher, uint64_t number, TimePoint deadline, uint64_t written) noexcept;
   std::optional<Found> look_up(const PublisherId & publisher, uint64_t number) const noexcept;
 
-  /// Of a message on a topic: its number is its source time stamp.
+  /// States the deadline of a message on a topic; its number is its source time stamp.
   void put(const PublisherId & publisher, uint64_t stamp, TimePoint deadline) noexcept
   {
     put(publisher, stamp, deadline, stamp);

@@ -85,7 +85,7 @@ void note_published(uint64_t publisher, uint64_t message) noexcept;
 /// The `publisher` of trace records: FNV-1a of the 16 bytes of a GID. Never 0.
 uint64_t publisher_in_trace(const std::array<uint8_t, 16> & gid) noexcept;
 
-/// The same of who replies to the client with this GID: its last byte is inverted.
+/// Stands in traces for the service that replies to the client with this GID: as the client, its last byte inverted.
 uint64_t replier_in_trace(const std::array<uint8_t, 16> & client) noexcept;
 
 }  // namespace rclrt_core

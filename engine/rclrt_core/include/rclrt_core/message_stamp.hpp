@@ -53,7 +53,7 @@ struct StampedDeadline
 {
   TimePoint deadline{};
   StampFault fault = StampFault::kNone;
-  /// Of the message when it was taken; below 0: it is from the future.
+  /// How old the message was when it was taken; below 0: it is from the future.
   Duration age{0};
 };
 

@@ -106,7 +106,7 @@ private:
 class TraceReader
 {
 public:
-  /// Of what is written from now on.
+  /// Reads what is written from now on.
   explicit TraceReader(const TraceRing & ring) noexcept
   : next_(ring.head_.load(std::memory_order_acquire))
   {

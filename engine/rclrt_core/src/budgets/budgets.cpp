@@ -15,7 +15,7 @@ namespace
 constexpr std::size_t kMaxLooks = 4;
 // Threads that change when one budget is renewed: those that the callbacks of a chain need, and the one that runs.
 constexpr std::size_t kMostOfOne = BudgetNode::kMaxMembers + 2;
-// Of a budget that is nearly used up, the rest is not worth more looks.
+// The watch sleeps for at least this part of a budget: the rest of one that is nearly used up is not worth more looks.
 constexpr int64_t kLooksOfABudget = 32;
 constexpr Duration kShortestSleep = std::chrono::microseconds(50);
 
@@ -118,7 +118,7 @@ bool Budgets::end(Worker & worker, int64_t cpu_ns) noexcept
   return needs_more && note_overrun(worker);
 }
 
-// Of timers and subscriptions only: for others somebody waits. A deadline that is a guess counts for nothing.
+// Only jobs of timers and subscriptions are given up: for others somebody waits. A deadline that is a guess does not count.
 bool Budgets::gives_up(const CallbackNode & callback, const Job & job) const noexcept
 {
   const BudgetNode & node = *callback.budget;
@@ -151,7 +151,7 @@ void Budgets::take_from_demoted(BudgetNode & node) noexcept
 
 // ---- What a budget does
 
-// Of periods that follow each other without a gap.
+// The end of the period that contains `now`, if periods follow each other without a gap.
 TimePoint Budgets::end_after(const BudgetNode & node, TimePoint now) noexcept
 {
   const int64_t over = (now - node.end) / node.period + 1;
@@ -278,7 +278,8 @@ Duration Budgets::left_for_one(const BudgetNode & node) noexcept
   return (node.budget.runtime - node.used) / std::max(1U, node.running);
 }
 
-// Of a job that runs; the thread that runs it, or the watch. It allows what the watch may be late by.
+// Tells the scheduler in the kernel what is left for a job that runs. Called by the thread that runs it, or by the watch.
+// It allows what the watch may be late by.
 void Budgets::limit(Worker & worker) noexcept
 {
   const BudgetNode & node = *worker.callback->budget;
@@ -408,7 +409,7 @@ bool Budgets::look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls
   return is_told;
 }
 
-// Of those that are demoted and whose period is over. Returns whether there may be more.
+// Gives some budgets that are used up their next period, if it has begun. Returns whether there may be more.
 bool Budgets::renew_some() noexcept
 {
   const TimePoint now = platform_.now();

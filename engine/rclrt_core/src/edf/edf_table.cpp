@@ -17,7 +17,7 @@ constexpr int32_t kRoomForOwn = 16;
 
 bool is_own(const EdfJob & job) noexcept { return job.thread != 0; }
 
-// Of two threads with the same deadline the later one has the job: the other was woken for it, and may
+// If two threads have the same deadline, the later one has the job: the other was woken for it, and may
 // wait until the job after it. All processes order by the same two numbers.
 bool goes_before(const EdfJob & a, const EdfJob & b) noexcept
 {
@@ -100,7 +100,8 @@ void EdfTable::remove_others(uint32_t process) noexcept
   jobs_.erase(std::remove_if(jobs_.begin(), jobs_.end(), is_theirs), jobs_.end());
 }
 
-// Of an own job that waits: between its neighbours. At either end of the own ones only a quarter of what is left is used up, since that is where jobs come and go. One that fits already is kept.
+// The priority of an own job that waits lies between those of its neighbours. At either end of the own jobs only a quarter
+// of what is left is used up, since jobs come and go there. A priority that fits already is kept.
 int32_t EdfTable::waiting_priority(uint32_t index) const noexcept
 {
   const int32_t highest = run_priority_ - 1;

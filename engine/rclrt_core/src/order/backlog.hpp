@@ -47,7 +47,7 @@ public:
     return unstamped_first_ ? unstamped_stamp() : stamps_[first_];
   }
 
-  /// Of all that wait; not empty. At most 5 steps.
+  /// The earliest deadline of all jobs that wait; not empty. At most 5 steps.
   TimePoint earliest_deadline() const noexcept
   {
     TimePoint earliest = unstamped_ > 0 ? unstamped_stamp().deadline : kNever;
@@ -148,7 +148,7 @@ private:
     return stamp;
   }
 
-  /// Of all that have none of their own. Only a depth above the capacity ever has them.
+  /// The stamp of all jobs that have none of their own. Only a depth above the capacity ever has such jobs.
   Stamp & unstamped_stamp() noexcept { return stamps_[capacity_]; }
   const Stamp & unstamped_stamp() const noexcept { return stamps_[capacity_]; }
 

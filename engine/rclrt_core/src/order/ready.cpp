@@ -126,7 +126,7 @@ bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count)
   return true;
 }
 
-// Of a burst only the newest ones can wait: account for the others without a loop.
+// Only the newest jobs of a burst can wait: the others are counted without a loop.
 void Ready::queue_all(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;

@@ -123,7 +123,7 @@ void Dispatch::lend_to_coming(Lane & lane, const Demand & wanted, Calls & calls)
   }
 }
 
-// Of the threads that come each takes one group, the most urgent first: whether one of them takes this group.
+// Whether one of the threads that come will take this group. Each of them takes one group, the most urgent first.
 bool Dispatch::is_served(const Lane & lane, const GroupQueue & queue) noexcept
 {
   const Demand needed = queue.first().demand();

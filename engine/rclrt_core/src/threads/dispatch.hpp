@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who may run next, and on which thread: brings together what is ready (ready.hpp) and the threads of a lane
+/// Which job may run next, and on which thread: brings together what is ready (ready.hpp) and the threads of a lane
 /// (crew.hpp). Everything here is called under the engine's lock and makes no system call: what threads are to
 /// have is decided, and settled by the caller when it has left the lock.
 ///
@@ -40,13 +40,14 @@ public:
   rclrt_job_wait what_is_busy(const CallbackNode & callback) const noexcept;
   /// A job of this callback has been released, or its group is ready again.
   void released(const CallbackNode & callback, Calls & calls) noexcept;
-  /// The same for the first callback of a group that is ready.
+  /// The group is ready again: finds a thread for its first callback.
   void ready_again(GroupQueue & queue, Calls & calls) noexcept;
   /// Threads begin to take jobs: send for those that wait already. O(n) in them.
   void begin(Lane & lane, Calls & calls) noexcept;
   /// The callback whose job the worker runs next; null: none.
   CallbackNode * next_for(const Worker & worker) const noexcept;
-  /// The same for the visitor: of all lanes, among jobs released before this number. O(n) in the waiting callbacks.
+  /// What the visitor is to take: the most urgent of all lanes, among jobs released before this number. O(n) in the
+  /// waiting callbacks.
   static CallbackNode * next_before(std::list<Lane> & lanes, uint64_t before_sequence) noexcept;
   /// The worker has taken a job.
   void taken(Worker & worker, Calls & calls) noexcept;

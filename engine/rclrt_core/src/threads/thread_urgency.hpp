@@ -6,7 +6,7 @@
 ///   under the engine's lock               without it
 ///   decide(demand) --> decided ---------> settle(): makes in force what is decided by then
 ///
-/// Whoever decides also settles, after it has left the engine's lock. settle() reads the decision while it
+/// The thread that decides also settles, after it has left the engine's lock. settle() reads the decision while it
 /// holds the lock of this thread's urgency. So of two threads that settle at the same time the second one
 /// makes the later decision stand, whatever the order in which they got there, and no change is ever late.
 ///

@@ -34,7 +34,7 @@ class TimerQueue
 {
 public:
   bool empty() const noexcept { return timers_.empty(); }
-  /// Of the earliest timer; INT64_MAX when there is none.
+  /// The next release of the earliest timer; INT64_MAX when there is none.
   int64_t next_ns() const noexcept
   {
     return timers_.empty() ? INT64_MAX : timers_.begin()->next_ns;

@@ -13,7 +13,7 @@
 namespace rclrt_core
 {
 
-/// Of this process, now. Its executor is not known yet.
+/// The header for a file of this process, made now. Its executor is not known yet.
 rclrt_trace_header make_trace_header();
 /// What the header says of the executor.
 void describe(const TraceSource & source, rclrt_trace_header * header) noexcept;

@@ -28,7 +28,7 @@ const char * to_string(ChainSemantics semantics);
 
 struct ChainLink
 {
-  /// Of callbacks; may have wildcards. Then all that match are this link.
+  /// The name of a callback; may have wildcards. Then all callbacks that match are this link.
   std::string pattern;
   /// It uses the newest data of the link before, whatever has released it. So does every timer.
   bool reads = false;

@@ -62,7 +62,7 @@ public:
   /// Add the entries of a file, after those that are there. A file without any is no error (see
   /// empty()). On an error nothing is added.
   rclrt_core::Status load(const std::string & path, const Machine & machine = Machine::here());
-  /// The same with the text of a file; `name` stands for it in messages.
+  /// Reads the text of a file; `name` stands for the file in messages.
   rclrt_core::Status parse(
     const std::string & text, const std::string & name, const Machine & machine = Machine::here());
 
@@ -80,12 +80,12 @@ public:
   /// Change what the file says about the callback `options->name`, and nothing else. Errors: the
   /// outcome is impossible; the text names the entries. Then `options` is unchanged.
   rclrt_core::Status apply(rclrt_core::CallbackOptions * options);
-  /// The same for the group `options->name`. `cie_id` is what CallbackIsolatedExecutor would call
+  /// Applies what the files say of the group `options->name`. `cie_id` is what CallbackIsolatedExecutor would call
   /// it, see cie_group_id(); it may be empty if there is no such file.
   rclrt_core::Status apply(rclrt_core::GroupOptions * options, const std::string & cie_id = {});
-  /// The same for an executor's engine.
+  /// Applies what the files say of an executor's engine.
   rclrt_core::Status apply(rclrt_core::EngineOptions * options);
-  /// The same for its trace.
+  /// Applies what the files say of an executor's trace.
   void apply(TraceOptions * options) const;
 
   /// Scheduling of the middleware's threads, if the file says something about it.
@@ -110,7 +110,7 @@ public:
   /// From kLowestDerived on, as urgent as the most urgent callback that triggers it.
   static void inherit_from_publishers(rclrt_core::CallbackOptions * options);
 
-  /// Of all files; their names are different.
+  /// The chains of all files; their names are different.
   const std::vector<Chain> & chains() const noexcept;
   /// Whether executors publish on /diagnostics: what the file says, else whether there are chains.
   bool diagnostics() const noexcept;

@@ -41,7 +41,7 @@ struct CommonOptions
   /// callback (at most 99; 99 if there is a deadline callback), and as the thread that spins while there is
   /// no such callback.
   rclrt_core::Attributes timer_thread;
-  /// Of every thread of the executor, bytes. 0: the OS default.
+  /// The stack of every thread of the executor, bytes. 0: the OS default.
   std::size_t stack_size = 0;
   /// What threads without work do: sleep at once, or look for work first. Not the timer thread.
   rclrt_core::WaitingOptions waiting;

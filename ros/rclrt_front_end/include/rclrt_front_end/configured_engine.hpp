@@ -56,7 +56,7 @@ struct ConfiguredEngineOptions
   /// For callbacks with scheduling_policy ext, unless `engine` brings a scheduler. Chosen when the
   /// first one spins, or is added while it spins; and anew when it spins with one not in force any more.
   DeadlineBackend deadline_scheduler = DeadlineBackend::kAuto;
-  /// Who makes it: tests have others.
+  /// The function that makes it: tests have others.
   MakeDeadlineScheduler make_deadline_scheduler = rclrt_front_end::make_deadline_scheduler;
   /// See Configuration::find().
   std::string configuration_file;
@@ -203,7 +203,7 @@ private:
   /// Inherits priorities, as the next: a real-time thread that calls spin_some() also tells findings.
   mutable PiMutex mutex_;
   rclrt_config::Configuration configuration_;
-  /// Of inline callbacks, by name.
+  /// For each inline callback, by its name: how many publishers of its topic this process has.
   std::map<std::string, LocalPublishers> inline_;
   std::map<uint32_t, RankedTimer> ranked_;  ///< by the callback's id
   /// Also those that went, as long as there is what they stand for.

@@ -51,7 +51,7 @@ inline bool begins_with_stamp(const rosidl_message_type_support_t & type) noexce
 #endif
 }
 
-/// Of a message in memory whose type begins with a stamp, in C or C++. Real-time safe.
+/// The stamp of a message in memory whose type begins with one, in C or C++. Real-time safe.
 inline int64_t leading_stamp(const void * message) noexcept
 {
   struct
@@ -63,7 +63,7 @@ inline int64_t leading_stamp(const void * message) noexcept
   return int64_t{time.sec} * 1'000'000'000 + time.nanosec;
 }
 
-/// Of a message in CDR. Real-time safe, for any bytes; kNoStamp if these are too few, or of an encoding that begins
+/// The stamp of a message in CDR. Real-time safe, for any bytes; kNoStamp if these are too few, or of an encoding that begins
 /// otherwise.
 inline int64_t leading_stamp(const rmw_serialized_message_t & bytes) noexcept
 {

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who of this process publishes on which topic: where somebody does, no callback of the topic runs on the middleware's
+/// On which topics this process publishes: where it does, no callback of the topic runs on the middleware's
 /// thread (docs/decisions/0013-inline.md).
 #ifndef RCLRT_FRONT_END__LOCAL_PUBLISHERS_HPP_
 #define RCLRT_FRONT_END__LOCAL_PUBLISHERS_HPP_
@@ -17,7 +17,7 @@ namespace rclrt_front_end
 /// alone, so sequential consistency is more than is needed.
 using LocalPublishers = std::shared_ptr<std::atomic<int>>;
 
-/// The same object for the same topic, for ever. Allocates.
+/// Counts the publishers of a topic in this process: one object for each topic, for ever. Allocates.
 LocalPublishers local_publishers(const std::string & topic);
 /// For functions that C calls, where no exception may pass: null without memory.
 LocalPublishers local_publishers_or_null(const char * topic) noexcept;

@@ -39,7 +39,7 @@ struct Middleware
   /// Those of them that wait for locks without sleeping. Above the thread that holds the lock, on its CPU, such a
   /// thread would wait for ever. So they are left as they are.
   std::vector<std::string> busy_waiting;
-  /// The same names by role. Of a middleware that is not in the table, none.
+  /// The names of its threads by what they do; none for a middleware that is not in the table.
   struct Roles
   {
     std::vector<std::string> receive;  ///< take from the network, and tell listeners
@@ -64,7 +64,7 @@ struct Middleware
 
   /// Whether a thread with this name (at most 15 bytes, see pthread_setname_np(3)) is one of its own that may be raised.
   bool owns_thread(const std::string & name) const;
-  /// Of "receive", "events" or "flow": the names.
+  /// The names of the threads with the role "receive", "events" or "flow".
   const std::vector<std::string> & names_of(const std::string & role) const;
   /// "dds.*", or "recv, recvUC, dq.*".
   std::string threads_text() const;

@@ -71,7 +71,7 @@ std::optional<rclrt_core::ClientId> client_id(const rmw_client_t * client) noexc
   return id;
 }
 
-/// Of who has sent it, as the service gets it.
+/// The client that has sent the request, as the service gets it.
 rclrt_core::ClientId client_id(const rmw_request_id_t & request) noexcept
 {
   rclrt_core::ClientId id{};

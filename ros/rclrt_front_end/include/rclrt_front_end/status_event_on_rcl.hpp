@@ -4,7 +4,7 @@
 /// A status event of the middleware (matches, lost messages, missed deadlines), so that no change is lost and no thread
 /// hangs. Inline, since this package itself is built without ROS.
 ///
-/// Of rmw_fastrtps (9.3):
+/// What rmw_fastrtps (9.3) does:
 /// - A thread that gives it the function for an event loses what has changed before: it is told how many changes there
 ///   were, and their sum is set to 0. So the changes are taken before, and what comes in between is added again.
 /// - It asks the reader or writer while it holds the lock of the entity's events. A thread of DDS that finds a

@@ -67,7 +67,7 @@ public:
     std::function<bool()> update;
     /// Before every sleep. Returns when to be called again at the latest.
     std::function<rclrt_core::TimePoint()> look;
-    /// Of the thread. Policy unchanged: as the thread that makes the Watch.
+    /// What the thread of the Watch has. Policy unchanged: as the thread that makes the Watch.
     rclrt_core::Attributes attributes;
   };
 

@@ -114,7 +114,7 @@ public:
   }
   /// Whether its messages have a stamp that deadlines can count from (DeadlineFrom::kHeaderStamp).
   bool begins_with_stamp() const noexcept { return begins_with_stamp_; }
-  /// Of what tells nobody of its work: how often the executor calls look(). 0: it is told.
+  /// How often the executor calls look(), for an entity that tells nobody of its work. 0: it tells.
   std::chrono::nanoseconds looked_for_every() const noexcept { return looked_for_every_; }
   /// Announces work that was not announced yet. Returns whether there is some.
   virtual bool look();

@@ -73,7 +73,7 @@ protected:
   /// A message was taken: its deadline counts for the job from here on. Without locks.
   void inherit_deadline(const MessageInfo & info, const void * message);
   void inherit_deadline(const MessageInfo & info, const SerializedMessage & bytes);
-  /// The same for one that came by pointer, and was published by a job with this deadline.
+  /// For a message that came by pointer, and was published by a job with this deadline.
   void inherit_deadline(
     rclrt_core::TimePoint deadline, const MessageInfo & info, const void * message);
 

@@ -74,7 +74,7 @@ public:
   using rclcpp::Executor::add_node;
   using rclcpp::Executor::remove_node;
   void add_node(detail::Parameters::Node node, bool notify = true) override;
-  /// Of a whole node it is known what else it consists of: while a callback that rclcpp made for itself runs
+  /// If a whole node is added, it is known what else it consists of: while a callback that rclcpp made for itself runs
   /// (parameter events, simulated time, parameter services), the node stays, whoever drops it.
   void add_node(detail::OwnerOf<detail::Parameters::Node> node, bool notify = true) override;
   void remove_node(detail::Parameters::Node node, bool notify = true) override;
@@ -108,7 +108,7 @@ private:
   void run_once(std::chrono::nanoseconds timeout);
   bool goes_on() const;
 
-  // Of the base class: who belongs to it.
+  // What the base class keeps: which nodes and groups belong to the executor.
   /// Until unwatch(), `call` is called by whoever triggers what says that something has changed: nodes
   /// and groups that have something new, cancel(), and the context when it is shut down.
   void watch(std::function<void()> call);
@@ -130,7 +130,8 @@ private:
   void forget_gone_groups();
 
   std::shared_ptr<Notice> notice_;
-  /// Who listens to what that has just left, in another thread, would keep its next executor asleep.
+  /// Locked while an entity is listened to or let go: a thread that listened to one which has just left would keep its next
+  /// executor asleep.
   std::mutex listening_mutex_;
 #endif
 

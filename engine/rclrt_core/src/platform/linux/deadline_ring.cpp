@@ -75,7 +75,8 @@ struct DeadlineRing::Impl
 {
   ~Impl() { roll.remove(roll.own()); }
 
-  // Of a process with the same rights, and of the oldest: all find the same. If there is none, `memory` stays empty.
+  // Takes the memory of the oldest process with the same rights, so that all take the same. If there is none, `memory`
+  // stays empty.
   Status adopt(const ProcessFacts & self)
   {
     std::vector<RollEntry> entries = roll.entries();

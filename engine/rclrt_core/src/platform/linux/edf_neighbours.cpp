@@ -308,7 +308,7 @@ std::string EdfNeighbours::attach(const RollEntry & entry, std::unique_ptr<Neigh
   if (facts.user != self_.user) {
     return "it belongs to user " + std::to_string(facts.user);
   }
-  // Who may raise any thread must not depend on the word of who may not.
+  // A process that may raise any thread must not depend on what a process says that may not.
   if (facts.may_raise != self_.may_raise) {
     return facts.may_raise ? "it has CAP_SYS_NICE, and this one has not"
                            : "it has no CAP_SYS_NICE, and this one has";

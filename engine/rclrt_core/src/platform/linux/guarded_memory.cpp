@@ -53,7 +53,7 @@ bool is_guarded(uintptr_t address) noexcept
   return false;
 }
 
-/// Of the thread that has touched a page. mmap() is a system call that takes no lock of the C library.
+/// Called on the thread that has touched a page. mmap() is a system call that takes no lock of the C library.
 void on_bus_error(int number, siginfo_t * info, void * context)
 {
   const int error = errno;

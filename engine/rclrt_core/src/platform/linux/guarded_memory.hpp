@@ -3,7 +3,7 @@
 
 /// Memory that is mapped from a file which another process can cut short.
 ///
-/// Whoever touches a page that has gone gets SIGBUS, and with the default action the process ends. For guarded memory a
+/// A thread that touches a page that has gone gets SIGBUS, and with the default action the process ends. For guarded memory a
 /// page of this process alone takes its place, all zero, and the access goes on. Memory that cannot be cut short
 /// (SealedMemory) is better; this is for a file that must be there when its process is not.
 #ifndef RCLRT_CORE__PLATFORM__LINUX__GUARDED_MEMORY_HPP_

@@ -29,7 +29,7 @@ bool has_capability(int capability);
 bool has_capability_of_machine(int capability);
 /// Whether a process is in the user namespace that the machine has begun with; `process` is its open folder in /proc.
 bool is_in_machines_user_namespace(int process);
-/// The same of this process.
+/// Whether this process is in the user namespace of the machine.
 bool is_in_machines_user_namespace();
 
 /// First line of a file of /proc or /sys; nullopt when it cannot be read.

@@ -33,7 +33,7 @@ public:
   };
   /// May block.
   static Found open(int32_t number, uint32_t born, OtherProcess * process);
-  /// Of this process. False: no /proc.
+  /// What an other process would find out about this one. False: no /proc.
   static bool facts_of_self(ProcessFacts * facts);
 
   /// Whether it still runs. One system call, which never waits.

@@ -25,7 +25,7 @@ struct RealtimeFacts
   std::string group_file;
 };
 
-/// Of the calling thread. `root`: before the paths of files, for tests.
+/// What may have refused `priority` to the calling thread. `root`: before the paths of files, for tests.
 RealtimeFacts realtime_facts(int priority, const std::string & root = "");
 
 /// One sentence, and the remedy.

@@ -56,7 +56,7 @@ public:
   /// -1 if adopted and not kept.
   int descriptor() const noexcept { return descriptor_.get(); }
   void close_descriptor() noexcept { descriptor_ = Descriptor(); }
-  /// The same for all who have it mapped, and for no other memory.
+  /// The inode: the same for all processes that have this memory mapped, and for no other memory.
   ino_t number() const noexcept { return number_; }
 
 private:

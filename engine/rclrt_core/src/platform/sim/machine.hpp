@@ -121,7 +121,7 @@ public:
 
   /// Give the CPUs to the most urgent ready threads.
   void reschedule();
-  /// Who executes code now; nullptr when all that run are in work() and time must pass.
+  /// The thread that executes code now; nullptr when all that run are in work() and time must pass.
   VirtualThread * next_in_code() const;
   /// When the next thing happens: a work() ends or a blocked thread times out. kNever: nothing.
   TimePoint next_event() const;
