@@ -53,7 +53,7 @@ std::shared_ptr<DeadlineScheduler> open_kernel_deadlines(
 
 bool kernel_deadlines_are_loaded()
 {
-  // Anyone may read the name, also who may not open the tables. One that was ejected has none any more,
+  // Anyone may read the name, also a process that may not open the tables. One that was ejected has none any more,
   // although its pins are still there.
   std::string state;
   if (!(std::ifstream("/sys/kernel/sched_ext/state") >> state)) {

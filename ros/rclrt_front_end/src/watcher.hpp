@@ -87,7 +87,8 @@ private:
   ChainSet chains_;
   uint64_t lost_ = 0;
   std::set<std::string> unproved_;  ///< chains whose proof was seen to be broken
-  std::vector<std::pair<std::string, std::string>> broken_;  ///< who and how; some of them
+  std::vector<std::pair<std::string, std::string>>
+    broken_;  ///< which callback, and how; some of them
 
   // Used by the thread of the watcher alone:
   std::map<std::string, ChainSource> sources_;

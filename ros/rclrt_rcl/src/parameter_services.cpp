@@ -34,7 +34,7 @@ ParameterDescriptor describe(const Parameters & parameters, const std::string & 
   }
 }
 
-/// What a callback of the node throws is a reason for who asked, not the end of the program.
+/// What a callback of the node throws is a reason for the client that asked, not the end of the program.
 SetParametersResult set(
   Parameters & parameters, const std::vector<rcl_interfaces::msg::Parameter> & wanted)
 {

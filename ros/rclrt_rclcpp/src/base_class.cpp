@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is used of rclcpp::Executor: who belongs to it. It would also change its wait set, which is not
+// What is used of rclcpp::Executor: which nodes and groups belong to it. It would also change its wait set, which is not
 // used. Nobody has to be notified of what is done here: update() does all there is to do.
 
 #include <mutex>
@@ -60,7 +60,7 @@ void EngineExecutor::unwatch()
   for_each_condition([](auto & condition) { condition.set_on_trigger_callback(nullptr); });
 }
 
-/// To be taken back: a condition that calls somebody wakes nobody who waits for it.
+/// To be taken back: a condition that calls a function wakes no thread that waits for it.
 void EngineExecutor::listen_to(rclcpp::GuardCondition & condition)
 {
   condition.set_on_trigger_callback([notice = notice_](std::size_t) {

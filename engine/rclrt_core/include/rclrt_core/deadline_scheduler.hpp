@@ -72,8 +72,8 @@ public:
     Duration period{0};
   };
   /// The job that the slot's thread runs has a budget; without a period: it has none. When that is used up, others with
-  /// deadlines go first. The engine watches budgets itself. This is for when its watch comes too late, so who cannot do
-  /// it does nothing. Also while another function is called for the slot. Real-time safe; takes no lock, and does not
+  /// deadlines go first. The engine watches budgets itself. This is for when its watch comes too late, so a scheduler
+  /// that cannot do it does nothing. Also while another function is called for the slot. Real-time safe; takes no lock, and does not
   /// call the OS.
   virtual void limit(Slot, const Limit &) noexcept {}
 

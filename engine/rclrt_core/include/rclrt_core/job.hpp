@@ -47,7 +47,7 @@ struct ReleaseStamp
 struct Job : ReleaseStamp
 {
   /// Of timers and subscriptions: a budget says that this job is not to be run any more (OnOverrun::kAbortChain, or
-  /// Criticality::kLow and its deadline has passed). Who runs it takes what was to be taken, and does nothing with it.
+  /// Criticality::kLow and its deadline has passed). The thread that runs it takes the message, and does nothing with it.
   bool is_given_up = false;
   /// Priority of the callback; larger is more urgent.
   int priority = 0;

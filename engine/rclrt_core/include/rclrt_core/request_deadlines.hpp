@@ -15,7 +15,7 @@
 /// request has no deadline. Then the newest request is the one that was taken if it was stated before
 /// the source time stamp of the one that was taken: any later request is stated after that stamp. For
 /// this the requests of one client must not be sent by two threads at once. rclcpp, rclpy and rclrt_rcl
-/// send under a lock of the client. Who sends by rcl from several threads may see the deadlines of two
+/// send under a lock of the client. A program that sends by rcl from several threads may see the deadlines of two
 /// requests swapped that are sent at the same time.
 ///
 /// A reply needs none of that: the service knows the number before it sends.

@@ -111,7 +111,7 @@ private:
   Attributes attributes_;
   Tell tell_;  // set before the thread starts
   std::atomic<uint32_t> thread_id_{
-    0};  // set by the thread when it begins; who has started it waits for that
+    0};  // set by the thread when it begins; its starter waits for that
 
   // Under the engine's lock.
   bool enforces_ = false;  ///< there is a watch

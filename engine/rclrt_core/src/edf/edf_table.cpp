@@ -48,7 +48,7 @@ uint32_t EdfTable::index_of(int32_t thread) const noexcept
   return kNone;
 }
 
-// There is room: who calls has made sure.
+// There is room: the caller has made sure.
 void EdfTable::insert(const EdfJob & job) noexcept
 {
   jobs_.insert(std::upper_bound(jobs_.begin(), jobs_.end(), job, goes_before), job);

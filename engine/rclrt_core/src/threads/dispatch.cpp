@@ -44,7 +44,7 @@ void Dispatch::begin(Lane & lane, Calls & calls) noexcept
 void Dispatch::send_for(Lane & lane, const CallbackNode & callback, Calls & calls) noexcept
 {
   wake_one(lane, callback, calls);
-  // Threads that suffice do not depend on who was to wake them.
+  // Threads that suffice do not depend on the thread that was to wake them.
   const Demand wanted = callback.demand();
   for (Worker & worker : lane.crew.coming) {
     if (suffices(worker, wanted)) {

@@ -64,7 +64,7 @@ public:
   /// Whether somebody has settled the last decision. Also without the lock: then it may be old news.
   bool is_settled() const noexcept
   {
-    // Acquire: pairs with the release in settle(), so that who finds it settled finds the thread changed.
+    // Acquire: pairs with the release in settle(), so that a thread that finds it settled finds the other one changed.
     return settled_.load(std::memory_order_acquire) == number_.load(std::memory_order_relaxed);
   }
 

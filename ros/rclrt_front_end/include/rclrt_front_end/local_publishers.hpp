@@ -13,7 +13,7 @@
 namespace rclrt_front_end
 {
 
-/// Their number. Written by who makes and destroys publishers, read by threads that bring messages. Each access stands
+/// Their number. Written by threads that make and destroy publishers, read by those that bring messages. Each access stands
 /// alone, so sequential consistency is more than is needed.
 using LocalPublishers = std::shared_ptr<std::atomic<int>>;
 

@@ -35,7 +35,7 @@ public:
 
 private:
   const char * const name_;
-  /// Null until somebody has looked; all who look find the same.
+  /// Null until somebody has looked; all that look find the same.
   std::atomic<FunctionT *> next_{nullptr};
 };
 

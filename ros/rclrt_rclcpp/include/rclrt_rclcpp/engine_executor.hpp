@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// An rclcpp executor on the rclrt engine: entities notify it, the engine decides who runs.
+/// An rclcpp executor on the rclrt engine: entities notify it, the engine decides which callback runs.
 ///
 /// It is an ordinary rclcpp::Executor for unmodified nodes. The three execution models are subclasses
 /// that only choose options. spin() runs as the model says; spin_some(), spin_all(), spin_once() and

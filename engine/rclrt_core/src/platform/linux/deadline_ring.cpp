@@ -97,7 +97,7 @@ struct DeadlineRing::Impl
       if (adopted == SealedMemory::Adopted::kYes) {
         return {};
       }
-      // A table of our own would not be found by those who share that one.
+      // A table of our own would not be found by the processes that share that one.
       if (found == OtherProcess::Found::kUnknown || adopted == SealedMemory::Adopted::kNotNow) {
         return Status::error(
           "table of process " + std::to_string(entry.process) + ": " +

@@ -27,8 +27,8 @@ namespace
 // The kernel's limit, without the terminating zero.
 constexpr std::size_t kMaxNameLength = 15;
 
-// A new thread has the name of the one that starts it until it has run. Both grow only: the first by who starts a thread,
-// before, the second by the thread itself. Read the second one first: if they are equal, all that had started were named.
+// A new thread has the name of the one that starts it until it has run. Both grow only: the first by the thread that starts
+// one, before, the second by the thread itself. Read the second one first: if they are equal, all that had started were named.
 std::atomic<uint64_t> threads_started{0};
 std::atomic<uint64_t> threads_named{0};
 

@@ -5,7 +5,7 @@
 ///
 ///   <name>~<version>~<PID namespace>~<process>~<when it began>~<descriptor>~<descriptor>
 ///
-/// A name says where to look, and is believed nothing else: who reads it opens that process and its
+/// A name says where to look, and is believed nothing else: its reader opens that process and its
 /// descriptors, and the kernel says what they are. Any process of the user may write or remove any of
 /// these files; a process that finds its own missing writes it again.
 #ifndef RCLRT_CORE__PLATFORM__LINUX__ROLL_HPP_

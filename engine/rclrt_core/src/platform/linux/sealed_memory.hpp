@@ -5,7 +5,7 @@
 /// file, `truncate -s 0` by any process of the user would end every process that has it mapped (SIGBUS).
 ///
 /// It has no name in any file system. Another process opens it through /proc/<process>/fd/<number>: so
-/// the kernel decides who may (the same user, with all the capabilities of the process that has it), and
+/// the kernel decides which process may (the same user, with all the capabilities of the process that has it), and
 /// what is opened there was put there by that process itself.
 #ifndef RCLRT_CORE__PLATFORM__LINUX__SEALED_MEMORY_HPP_
 #define RCLRT_CORE__PLATFORM__LINUX__SEALED_MEMORY_HPP_
@@ -26,7 +26,7 @@ public:
   enum class Writers
   {
     kMaker,     ///< others cannot write it, whatever they try (Linux 5.1; before: they do not)
-    kEverybody  ///< who may open it
+    kEverybody  ///< every process that may open it
   };
   enum class Adopted
   {

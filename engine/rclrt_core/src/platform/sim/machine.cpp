@@ -143,7 +143,7 @@ void Machine::lend_urgency()
   }
   for (std::size_t index = 0; index < threads_.size(); ++index) {
     VirtualThread & thread = *threads_[index];
-    // As in Linux: who is raised comes after its new equals, who is lowered before them.
+    // As in Linux: a thread that is raised comes after its new equals, one that is lowered before them.
     if (thread.state != State::kRunning) {
       if (more_urgent(next[index], thread.urgency)) {
         thread.order = ++tail_;
@@ -282,7 +282,7 @@ void Machine::displace(VirtualThread & thread)
 {
   leave_cpu(thread);
   thread.state = State::kReady;
-  // As in SCHED_FIFO: who is preempted goes on before others of the same urgency.
+  // As in SCHED_FIFO: a thread that is preempted goes on before others of the same urgency.
   thread.order = --head_;
   if (!thread.finished_work_now) {
     ++thread.preemptions;

@@ -74,7 +74,7 @@ struct VirtualThread
   // While kBlocked:
   Reason reason = Reason::kWord;
   const void * key = nullptr;  ///< what it waits for: a word, thread or mutex
-  std::string key_name;        ///< of the thread, or of who holds the mutex
+  std::string key_name;        ///< of the thread, or of the one that holds the mutex
   TimePoint until = kNever;
   int64_t blocked_order = 0;
 
@@ -155,7 +155,7 @@ private:
   bool preemptible_locks_ = false;
   bool inheritance_ = false;
   TimePoint now_{};
-  std::vector<VirtualThread *> cpus_;                    ///< who runs on each, or nullptr
+  std::vector<VirtualThread *> cpus_;  ///< the thread that runs on each, or nullptr
   std::vector<std::shared_ptr<VirtualThread>> threads_;  ///< not ended, by id
   std::vector<Segment> segments_;
   std::vector<std::size_t> last_segment_;  ///< of each CPU, or npos

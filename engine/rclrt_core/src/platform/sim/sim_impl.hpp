@@ -53,7 +53,7 @@ public:
   void block(
     Lock & lock, sim::VirtualThread & self, sim::Reason reason, const void * key,
     const std::string & key_name, TimePoint until);
-  /// Let who is more urgent than the caller run; not while it holds a mutex that forbids that.
+  /// Let a thread that is more urgent than the caller run; not while it holds a mutex that forbids that.
   void preemption_point(Lock & lock);
   /// Let the caller, or whoever is next, run.
   void dispatch(Lock & lock, sim::VirtualThread & self);

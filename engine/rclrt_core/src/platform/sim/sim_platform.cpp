@@ -188,7 +188,7 @@ void SimPlatform::wait(
   Impl::Lock locked = impl_->lock();
   impl_->count_step(locked);
   impl_->pass_point(locked, Point::kWait);
-  // The order does not matter: who changes the word passed the baton under the lock.
+  // The order does not matter: the thread that changes the word has passed the baton under the lock.
   if (word.load() == expected && until > impl_->machine.now()) {
     impl_->block(locked, impl_->self_or_abort("wait()"), sim::Reason::kWord, &word, "", until);
   }
