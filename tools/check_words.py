@@ -6,7 +6,8 @@
     tools/check_words.py [ROOT]
 
 The glossary's table "say | not" has the names that pages do not use; code in pages may. A link
-between pages needs its file, and its heading. Prints one line per violation; exit status 1 if any.
+between pages needs its file and its heading, a table its head. Prints one line per violation; exit
+status 1 if there is any.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from urllib.parse import unquote
 
 GLOSSARY = "docs/glossary.md"
 FENCED = re.compile(r"^ *```.*?^ *```", re.M | re.S)
+# A link, or a line that begins with a name in brackets and a colon, which is the target of links.
+LINK = re.compile(r"\]\((?!\w+:)([^)\s]+)\)|^ *\[[^\]]+\]: +(?!\w+:)(\S+)", re.M)
+HEADLESS_ROW = re.compile(r"(?:^|\n)\n\|.*\n(?!\|[ :|-]+\n)")
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -66,10 +70,14 @@ def check(root: Path, pages: list[Path]) -> Iterator[str]:
     for page in pages:
         text = FENCED.sub(_blank, page.read_text("utf-8"))
         prose = re.sub(r"`[^`]*`", _blank, text)
-        for match in re.finditer(r"\]\((?!\w+:)([^)\s]+)\)", prose):
-            if why := _why_dead(page, match[1]):
+        for match in LINK.finditer(prose):
+            target = match[1] or match[2]
+            if why := _why_dead(page, target):
                 line = text.count("\n", 0, match.start()) + 1
-                yield f"{page.relative_to(root)}:{line}: {match[1]}: {why}"
+                yield f"{page.relative_to(root)}:{line}: {target}: {why}"
+        for match in HEADLESS_ROW.finditer(text):
+            line = text.count("\n", 0, match.start() + 2) + 1
+            yield f"{page.relative_to(root)}:{line}: a table without a head"
         for say, name in names if page != glossary else ():
             words = r"\s+".join(re.escape(word) for word in name.split())
             for match in re.finditer(rf"(?<![\w/.-]){words}(?![\w/-])", prose, re.I):

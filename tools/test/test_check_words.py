@@ -44,6 +44,8 @@ def test_the_pages_of_this_tree_are_right() -> None:
         ("a\nthe clock\nthread", "a.md:2: say 'timer thread', not 'clock thread'"),
         ("Ticker.", "a.md:1: say 'timer thread', not 'ticker'"),
         ("[x](b.md)", "a.md:1: b.md: no such file"),
+        ("a\n[x]: those b", "a.md:2: those: no such file"),
+        ("a\n\n| b |\n|---|\n| c |\n\n| d |\n", "a.md:7: a table without a head"),
         ("# A b\n\n[x](#a-c)", "a.md:3: #a-c: no such heading"),
         ("[x](docs/glossary.md#h)", "a.md:1: docs/glossary.md#h: no such heading"),
     ],
