@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -148,8 +149,10 @@ def test_the_script_of_this_tree_gives_help_of_every_verb() -> None:
         )
         assert "usage: " in done.stdout and not done.stderr
         if words == ["help"]:
-            for path in (TOOLS / "commands").glob("[a-z]*.py"):
-                assert f"\n    {path.stem}" in done.stdout
+            verbs = {path.stem for path in (TOOLS / "commands").glob("[a-z]*")}
+            assert set(re.findall(r"^    (\w+) +\S", done.stdout, re.M)) == verbs
+            assert len(verbs) == 15
+            assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def test_what_a_folder_of_the_user_has_is_not_imported(tmp_path: Path) -> None:
@@ -173,7 +176,7 @@ def test_what_a_folder_of_the_user_has_is_not_imported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["demo", "bench table-1", "analyze m", "order t", "trace info t", "demo --help"]
+    "verb", ["demo", "bench table-1", "analyze m", "trace order t", "trace info t", "demo --help"]
 )
 def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) -> None:
     start = [sys.executable, "-I", "-S", str(TOOLS / "start.py"), "--check"]

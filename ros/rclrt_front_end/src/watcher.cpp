@@ -345,7 +345,7 @@ void Watcher::tell_of(const WatchedChain & chain, int64_t now)
       {subject,
        "missed its deadline of " + in_ms(*report.deadline) +
          (row > 1 ? " " + std::to_string(row) + " times in a row" : ""),
-       0, "See where the time goes: ./rclrt trace record, ./rclrt explain"});
+       0, "See where the time goes: ./rclrt trace record, ./rclrt model explain"});
   }
 }
 

@@ -129,7 +129,7 @@ def test_rclrt_order_over_both_traces_sees_the_deadlines_of_the_source_at_the_si
     source.stop()
     files = sorted(map(str, tmp_path.glob("*/*.trace")))
     options = ["--cpus", str(os.cpu_count()), "--bound", str(int(PATIENCE_S * 1e6))]
-    command = [sys.executable, "-m", "rclrt_tools.cli", "order", *files, *options]
+    command = [sys.executable, "-m", "rclrt_tools.cli", "trace", "order", *files, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().endswith("in order"), done.stdout

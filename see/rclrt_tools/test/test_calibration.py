@@ -162,7 +162,7 @@ def test_calibrate_measures_this_machine(
     if not may_use_realtime():
         pytest.skip("SCHED_FIFO is not permitted")
     path = tmp_path / "overheads.yaml"
-    assert main(["calibrate", "--samples", "20", "--seconds", "1", "-o", str(path)]) == 0
+    assert main(["model", "calibrate", "--samples", "20", "--seconds", "1", "-o", str(path)]) == 0
     found = read_overheads(path)
     assert found["dispatch_ms"] > 0
     assert found["window_ms"] == WINDOW_NS

@@ -90,13 +90,13 @@ def needs_of(words: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_a_verb_says_what_is_built_for_it(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in ("analyze m", "watch m", "top", "model t", "trace list", "bench table-1"):
+    for words in ("analyze m", "watch m", "top", "trace model t", "trace list", "bench table-1"):
         assert needs_of(words, capsys) == "", words
     assert needs_of("watch m --diagnostics", capsys) == "rclpy"
     targets = {
         "demo": "rclrt_reference_system",
         "bench dispatch": "rclrt_programs",
-        "calibrate": "cost_of_a_job",
+        "model calibrate": "cost_of_a_job",
         "observe -- x": "rclrt_probe",
         "carry -- x": "rclrt_carry",
     }

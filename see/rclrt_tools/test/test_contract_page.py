@@ -242,7 +242,7 @@ def test_the_verbs_write_the_page(
     assert main(["watch", shipped, str(trace), "--html", str(page), "--json", str(told)]) == 0
     worst = json.loads(told.read_text(encoding="utf-8"))["chains"][0]["worst_ms"]
     assert f"{worst:.3f}" in page.read_text(encoding="utf-8")
-    assert main(["explain", shipped, "hot_path_front", "--html", str(page)]) == 1
+    assert main(["model", "explain", shipped, "hot_path_front", "--html", str(page)]) == 1
     html = page.read_text(encoding="utf-8")
     assert html.count("<article") == 1
     assert "make the chain more urgent than all else" in html

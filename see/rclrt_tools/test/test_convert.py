@@ -263,7 +263,7 @@ def test_files_of_another_form_are_refused_with_their_line(
 
 def test_the_command_knows_the_formats_and_counts_what_is_left_out(tmp_path: Path) -> None:
     def convert(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        whole = [sys.executable, "-m", "rclrt_tools.cli", "convert", *map(str, arguments)]
+        whole = [sys.executable, "-m", "rclrt_tools.cli", "model", "convert", *map(str, arguments)]
         return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=60)
 
     caret, contract = tmp_path / "a.yaml", tmp_path / "c.yaml"

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""./rclrt explain: every number is a difference of bounds."""
+"""./rclrt model explain: every number is a difference of bounds."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_chain_without_a_bound_says_why() -> None:
 
 
 def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    whole = [sys.executable, "-m", "rclrt_tools.cli", "explain", *map(str, arguments)]
+    whole = [sys.executable, "-m", "rclrt_tools.cli", "model", "explain", *map(str, arguments)]
     return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=120)
 
 

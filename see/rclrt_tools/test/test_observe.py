@@ -458,7 +458,7 @@ def test_the_verbs_give_no_verdict_where_there_is_none(
     monkeypatch.setenv("RCLRT_SOURCE_DIR", str(ROOT))
     path, made = tmp_path / "a.trace", tmp_path / "a.yaml"
     write_trace(change(cpu_ns=-1)(preempted()), path)
-    assert main(["model", str(path)]) == 0
+    assert main(["trace", "model", str(path)]) == 0
     out, err = capsys.readouterr()
     assert "no verdict: the execution time of no job of 'low' was measured" in err
     made.write_text(out, encoding="utf-8")
@@ -472,7 +472,7 @@ def test_the_verbs_give_no_verdict_where_there_is_none(
     made.write_text("".join(lines[:reason] + lines[reason + 2 :]), encoding="utf-8")
     assert main(["analyze", "--slack", str(made)]) == 0  # Somebody has taken responsibility.
     write_trace(Trace({}, blank(0)), path)
-    assert main(["model", str(path)]) == 2
+    assert main(["trace", "model", str(path)]) == 2
 
 
 def test_waiting_under_other_executors_is_no_overhead_of_ours() -> None:
@@ -486,7 +486,7 @@ def test_waiting_under_other_executors_is_no_overhead_of_ours() -> None:
     assert ours.content["overheads"]["dispatch_ms"] > MS
     theirs = opened([("e", change(policy=layout.POLICY_OTHER, priority=0)(waits()))])
     assert theirs.content["overheads"] == {}
-    assert any("./rclrt calibrate" in doubt for doubt in theirs.doubts)
+    assert any("./rclrt model calibrate" in doubt for doubt in theirs.doubts)
     costs = {"dispatch_ms": 9_000, "stolen_ms": MS, "window_ms": 10 * MS, "measured": "here: 1"}
     given = opened([("e", waits())], costs)
     assert given.content["overheads"] == costs
@@ -519,5 +519,5 @@ def test_advice_on_a_trace_with_impossible_periods_does_not_take_for_ever(
     path = tmp_path / "t.trace"
     fast = Entry("/a/timer", 1, "/g", 1, layout.KIND_TIMER, 1)
     write_trace(Trace({0: fast}, records, 0, Header(bytes(16), 0, 7, 1)), path)
-    assert main(["advise", str(path)]) == 1
+    assert main(["trace", "advise", str(path)]) == 1
     assert "simulated: 0.003 ms only" in capsys.readouterr().out

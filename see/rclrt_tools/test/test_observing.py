@@ -114,7 +114,7 @@ def test_the_summary_counts_by_process_and_says_what_is_missing(tmp_path: Path) 
 def test_a_folder_without_traces_says_why_that_may_be(tmp_path: Path) -> None:
     text = to_text(tmp_path, processes(tmp_path))
     assert "no trace. No process that the command has started ran a callback of ROS 2" in text
-    assert main(["advise", str(tmp_path)]) == 2
+    assert main(["trace", "advise", str(tmp_path)]) == 2
 
 
 @pytest.mark.parametrize("kind", ["preemptive", "priority_events", "isolated"])
@@ -152,7 +152,7 @@ def test_the_command_prints_the_table_and_writes_parameters(
 ) -> None:
     for name, trace in traces_of(model(WAIT_SET)):
         write_trace(trace, tmp_path / f"{name}.trace")
-    assert main(["advise", str(tmp_path)]) == 0
+    assert main(["trace", "advise", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert re.search(r"/steer/timer/20ms +\d+\.\d+ +2\.000 +2\.000 +20\.000\n", out)
     content = yaml.safe_load((tmp_path / "rclrt.yaml").read_text(encoding="utf-8"))

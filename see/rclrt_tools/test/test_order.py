@@ -187,10 +187,10 @@ def test_the_verb_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixtu
     ]
     path = tmp_path / "a.trace"
     write_trace(trace_of(rows), path)
-    assert main(["order", str(path)]) == 1
+    assert main(["trace", "order", str(path)]) == 1
     out = capsys.readouterr().out
     assert "'early' waited while 'late', which is later, had a CPU: for 7000.0 us" in out
-    assert main(["order", "--bound", "8000", str(path)]) == 0
+    assert main(["trace", "order", "--bound", "8000", str(path)]) == 0
     assert "2 jobs on 1 CPUs, bound 8000 us: in order" in capsys.readouterr().out
-    assert main(["order", str(tmp_path / "none")]) == 2
-    assert main(["order", "--group", "late=g", "--group", "early=g", str(path)]) == 0
+    assert main(["trace", "order", str(tmp_path / "none")]) == 2
+    assert main(["trace", "order", "--group", "late=g", "--group", "early=g", str(path)]) == 0

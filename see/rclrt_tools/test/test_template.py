@@ -66,11 +66,11 @@ def test_a_name_of_two_executors_is_said_once() -> None:
 def test_the_command_reads_traces(tmp_path: Path) -> None:
     path = tmp_path / "main.trace"
     write_trace(traces()["main"], path)
-    done = rclrt("template", path)
+    done = rclrt("trace", "template", path)
     assert done.returncode == 0, done.stderr
     assert '"/b/subscription/x": {scheduling_policy: fifo, priority: ' in done.stdout
     path.write_text("no trace", encoding="utf-8")
-    assert rclrt("template", path).returncode == 2
+    assert rclrt("trace", "template", path).returncode == 2
 
 
 def test_a_running_program_is_listed_with_its_threads_and_runs_under_its_template(
@@ -84,7 +84,7 @@ def test_a_running_program_is_listed_with_its_threads_and_runs_under_its_templat
             end = time.monotonic() + 60
             while '"/first_node/subscription/tick": {scheduling_policy' not in text:
                 assert time.monotonic() < end, text
-                text = rclrt("template", "--program", "first_node").stdout
+                text = rclrt("trace", "template", "--program", "first_node").stdout
             assert f"# threads of process {node.pid}, as they are now" in text
             assert f"#   {node.pid} first_node: " in text
         finally:

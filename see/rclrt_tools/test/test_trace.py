@@ -97,10 +97,10 @@ def test_simulate_writes_a_trace_from_which_model_makes_a_model(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert "Imu" in done.stdout
     assert "EXCEEDED" not in done.stdout
-    made = command("model", str(trace))
+    made = command("trace", "model", str(trace))
     assert made.returncode == 0, made.stderr
     assert made.stdout.count("kind: timer") == 7
-    assert command("model", str(page)).returncode == 2
+    assert command("trace", "model", str(page)).returncode == 2
     assert command("simulate", str(trace)).returncode == 2
 
 

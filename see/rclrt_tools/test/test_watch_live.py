@@ -68,7 +68,7 @@ def test_what_runs_is_recorded_modelled_watched_planned_and_a_thief_is_named(
         folder = tmp_path / "traces"
         recorded = run("trace", "record", "-o", str(folder), "--for", "3", str(process))
         assert recorded.returncode == 0, recorded.stderr
-        made = run("model", *map(str, folder.iterdir()))
+        made = run("trace", "model", *map(str, folder.iterdir()))
         assert made.returncode == 0, made.stderr
         # Measured times are no worst cases, and this machine does other things as well.
         text = re.sub(
@@ -99,7 +99,7 @@ def test_what_runs_is_recorded_modelled_watched_planned_and_a_thief_is_named(
     finally:
         robot.kill()
         robot.wait(timeout=30)
-    made = run("model", "--open", *map(str, folder.iterdir()))
+    made = run("trace", "model", "--open", *map(str, folder.iterdir()))
     assert made.returncode == 0, made.stderr
     plan_and_watch(made.stdout, tmp_path)
 

@@ -39,7 +39,7 @@ def model(robot: subprocess.Popen[bytes], tmp_path: Path) -> Path:
     folder, path = tmp_path / "traces", tmp_path / "robot.yaml"
     recorded = run("trace", "record", "-o", str(folder), "--for", "2", str(robot.pid))
     assert recorded.returncode == 0, recorded.stderr
-    made = run("model", *map(str, folder.iterdir()))
+    made = run("trace", "model", *map(str, folder.iterdir()))
     assert made.returncode == 0, made.stderr
     path.write_text(made.stdout, encoding="utf-8")
     return path

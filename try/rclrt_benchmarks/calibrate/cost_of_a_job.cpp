@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the engine and this machine cost a job, for `./rclrt calibrate`: jobs that do nothing, on one CPU, with cold
+// What the engine and this machine cost a job, for `./rclrt model calibrate`: jobs that do nothing, on one CPU, with cold
 // caches. And what takes the CPU from a thread above all others. Writes JSON to standard output: every sample, in
 // nanoseconds.
 //

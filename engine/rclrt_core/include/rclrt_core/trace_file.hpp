@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Writes the trace records of a running engine, or executor, into a trace file (engine/rclrt_trace/SPEC.md),
-/// for `./rclrt trace`, `./rclrt model` and `./rclrt order`.
+/// for `./rclrt trace`, `./rclrt trace model` and `./rclrt trace order`.
 ///
 ///     rclrt_core::TraceFile file;
 ///     const rclrt_core::Status opened = file.open("robot.trace");

@@ -124,7 +124,7 @@ def to_yaml(overheads: Mapping[str, int], about: str) -> str:
 
 
 def read_overheads(path: Path) -> dict[str, Any]:
-    """Return the overheads of a file that ./rclrt calibrate has written; times in ns.
+    """Return the overheads of a file that ./rclrt model calibrate has written; times in ns.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def read_overheads(path: Path) -> dict[str, Any]:
             for name, value in content.items()
         }
     except (OSError, KeyError, TypeError, ValueError, AttributeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path}: these are no overheads of ./rclrt calibrate") from error
+        raise ValueError(f"{path}: these are no overheads of ./rclrt model calibrate") from error
 
 
 def to_text(calibration: Calibration) -> str:

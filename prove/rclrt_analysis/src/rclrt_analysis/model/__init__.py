@@ -4,7 +4,7 @@
 
 from rclrt_analysis.model.document import ModelError
 from rclrt_analysis.model.plausible import implausible
-from rclrt_analysis.model.read import read_model
+from rclrt_analysis.model.read import model_schema, read_model
 from rclrt_analysis.model.system import (
     NS_PER_MS,
     Above,
@@ -41,5 +41,6 @@ __all__ = [
     "System",
     "implausible",
     "in_ms",
+    "model_schema",
     "read_model",
 ]

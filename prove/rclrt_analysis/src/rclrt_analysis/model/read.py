@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -271,6 +272,12 @@ def build_system(
             text = f"'{names[i]}' is what a part of a link is called. Use another name"
             raise ModelError([f"{document.where((key, i, 'name'))}: {text}"])
     return expanded
+
+
+def model_schema() -> Path:
+    """Return the schema of models in the tree that `./rclrt` names."""
+    tree = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
+    return tree / "try/rclrt_scenarios/models/model.schema.json"
 
 
 def read_model(path: Path, schema: Path) -> System:

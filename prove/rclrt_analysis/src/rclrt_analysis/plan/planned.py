@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
-from rclrt_analysis.model import System, read_model
+from rclrt_analysis.model import System, model_schema, read_model
 from rclrt_analysis.plan.openings import read_open
 from rclrt_analysis.plan.parameters import applied, misfits, read_plan
 
@@ -21,8 +20,7 @@ def system_of(model: Path, plan: Path | None = None) -> System:
     ModelError
         A file is wrong.
     """
-    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
+    schema = model_schema()
     if plan is None:
         return read_model(model, schema)
     opening, file = read_open(model, schema), read_plan(plan)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Say whether a system will meet its deadlines, without running it.
+"""Say whether a system meets its deadlines, without running it.
 
 Bounds the response time of every callback and the latency of every chain of a model (see
 try/rclrt_scenarios/models/README.md). Exits with 0 if every deadline is met, with 1 if not or if

@@ -1,10 +1,10 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run a command whose ROS 2 processes, of any client library, hand the deadlines of messages on.
+"""Run a command whose ROS 2 processes hand on deadlines.
 
     ./rclrt carry --deadline /scan=20 -- ros2 launch my_robot drivers.launch.py
 
-For programs that do not use the executors of rclrt, in C++ or Python, as they are. What they
+For programs of any client library that do not use the executors of rclrt, as they are. What they
 publish on a topic named here has a deadline, so many milliseconds after its publication, and so has
 a request to a service named here. What they publish, ask or reply in answer to a message with a
 deadline has that deadline. The callbacks of our executors

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run a reference system under every executor and print how long its hot path takes under each.
+"""Run a reference system under every executor; print its hot path.
 
 The Autoware Reference System, unless --scenario names another file: 24 nodes on real ROS 2
 middleware, with calibrated work. Each executor is measured alone and beside a load of busy ordinary

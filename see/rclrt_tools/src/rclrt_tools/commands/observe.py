@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run a command, and trace every ROS 2 process that it starts, without changing any program.
+"""Run a command, and trace every ROS 2 process that it starts.
 
     ./rclrt observe -- ros2 launch my_robot robot.launch.py
 

@@ -1,17 +1,17 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Choose executors, CPUs and priorities for a model, prove them, and write a parameters file.
+"""Choose executors, CPUs and priorities for a model; prove them.
 
 What the model leaves open is chosen: an executor of kind open, a callback without priority, CPUs of
-an executor without cores (from the model's cpus). What it says stays. The file is for executors as
-they are today. Exits with 0 if all deadlines are proved, with 1 if not (then it says what would
-help, and writes nothing unless --unproved), with 2 if the model or the arguments are wrong.
+an executor without cores (from the model's cpus). What it says stays. Writes a parameters file for
+executors as they are today. Exits with 0 if all deadlines are proved, with 1 if not (then it says
+what would help, and writes nothing unless --unproved), with 2 if the model or the arguments are
+wrong.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -43,14 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Make or check a plan."""
-    from rclrt_analysis.model import ModelError, implausible
+    from rclrt_analysis.model import ModelError, implausible, model_schema
     from rclrt_analysis.plan.openings import read_open
     from rclrt_analysis.plan.parameters import check_names
     from rclrt_analysis.plan.placement import PlacementError
     from rclrt_analysis.plan.search import make_plan
 
-    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
+    schema = model_schema()
     try:
         opening = read_open(arguments.model, schema)
         if arguments.file:

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The EDF scheduler of the kernel: load, unload, status, top, record, check.
+"""Load, unload, look at and check the EDF scheduler of the kernel.
 
 `./rclrt scx help` prints the options of each. The first call builds it (docs/how-to/edf.md).
 """

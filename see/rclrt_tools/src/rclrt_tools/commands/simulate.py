@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate a model, and print what was seen beside what is bounded.
+"""Simulate a model; print what was seen beside what is bounded.
 
 One run of the whole duration, which --trace and --html show, and short ones that search for the
 worst phases: all timers at once, each when what is more urgent ends, many at random.
@@ -11,7 +11,6 @@ or the arguments are wrong.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -43,14 +42,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Simulate the model."""
     from rclrt_analysis.bounds.analyse import analyse
     from rclrt_analysis.bounds.demotion import short_of
-    from rclrt_analysis.model import ModelError, implausible
+    from rclrt_analysis.model import ModelError, implausible, model_schema
     from rclrt_analysis.model.document import read_document
     from rclrt_analysis.model.read import build_system
     from rclrt_analysis.report import ms
     from rclrt_analysis.simulation import Seen, SimulationError, search, simulate
 
-    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
+    schema = model_schema()
     try:
         document = read_document(arguments.model)
         system = build_system(document, schema)

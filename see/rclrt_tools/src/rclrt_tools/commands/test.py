@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Build and run the tests: those that run anywhere, or all of them."""
+"""Build and run the tests: those that run anywhere, or all."""
 
 from __future__ import annotations
 

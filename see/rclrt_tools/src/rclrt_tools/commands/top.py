@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Show what running executors do, live: callbacks, threads, processes (docs/how-to/top.md).
+"""Show live what running executors do (docs/how-to/top.md).
 
 It sees every executor of this user that runs; root's sees those of all users. They need nothing
 for it. Keys: h shows them, q ends.

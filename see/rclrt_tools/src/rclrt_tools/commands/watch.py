@@ -1,10 +1,10 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hold what runs against a model: chains, their deadlines and bounds, and what these rest on.
+"""Hold what runs against a model: chains and what they rest on.
 
-Sees every executor of this user that runs, from outside: no ROS, no code, and the executors do
-nothing for it. With traces it looks at these instead. A callback has the same name in the model
-and in the executor.
+The chains' deadlines and bounds, and the assumptions of these. Sees every executor of this user
+that runs, from outside: no ROS, no code, and the executors do nothing for it. With traces it looks
+at these instead. A callback has the same name in the model and in the executor.
 
 Exits with 1 if what --fail-on names has happened, with 2 if the model or a trace is wrong.
 """

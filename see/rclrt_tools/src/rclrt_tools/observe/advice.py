@@ -75,7 +75,7 @@ def advise(
         Of all executors. Without: those that were in force; or, if that gives more callbacks a
         bound, the first of them.
     overheads
-        What `./rclrt calibrate` has measured, ns.
+        What `./rclrt model calibrate` has measured, ns.
     factor, spare
         The longest execution times observed are taken to be so many times as long, and so many ns
         longer.
@@ -133,7 +133,7 @@ def opened(
     Parameters
     ----------
     overheads
-        What `./rclrt calibrate` has measured, ns.
+        What `./rclrt model calibrate` has measured, ns.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def opened(
     else:
         plain.doubts.append(
             "jobs waited here for other programs as well, so what dispatching costs is not in the "
-            "model. Measure it (./rclrt calibrate), and give it with --overheads"
+            "model. Measure it (./rclrt model calibrate), and give it with --overheads"
         )
     content.pop("no_verdict", None)
     cpus = {cpu for executor in content["executors"] for cpu in executor["cores"]}
@@ -217,7 +217,7 @@ def parameters(advice: Advice) -> str:
         thread = f"scheduling_policy: fifo, priority: {min(99, highest + 1)}{cpus}"
         timers = f", timer_thread: {{{thread}}}"
     lines = [
-        "# Made by ./rclrt advise from an observation: the shorter the period, the more urgent.",
+        "# By ./rclrt trace advise from an observation: the shorter the period, the more urgent.",
         "/**:",
         "  ros__parameters:",
         "    rclrt:",

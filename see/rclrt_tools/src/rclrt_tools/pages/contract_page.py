@@ -228,7 +228,7 @@ def _steps(system: System, chain: Chain, hops: Sequence[HopPart]) -> list[dict[s
         executor = system.executor_of[callback.executor]
         before = system.callback_of[chain.callbacks[i - 1]] if i else None
         taken = (*callback.triggers, *callback.reads)
-        # `./rclrt model` names what it does not know by both ends, which stand beside it.
+        # `./rclrt trace model` names what it does not know by both ends, which stand beside it.
         topics = [t for t in before.publishes if t in taken and " to " not in t] if before else []
         others = [
             other

@@ -90,6 +90,6 @@ def to_text(folder: Path, found: list[Process]) -> str:
         f"{files} files of {len(found)} processes in {folder}",
         f"  ./rclrt trace info {folder}",
         f"  ./rclrt trace export --perfetto robot.pftrace {folder}",
-        f"  ./rclrt advise {folder}",
+        f"  ./rclrt trace advise {folder}",
     ]
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rclrt_tools.calibration import Calibration, read_samples
-from rclrt_tools.commands.calibrate import PROGRAM
+from rclrt_tools.commands.model.calibrate import PROGRAM
 from rclrt_tools.reference.program import ProgramError, ends_with_us
 
 

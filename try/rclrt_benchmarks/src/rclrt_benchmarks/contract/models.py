@@ -47,7 +47,7 @@ def model_of(
     Parameters
     ----------
     overheads
-        As in a model, times in ns: what `./rclrt calibrate` has measured.
+        As in a model, times in ns: what `./rclrt model calibrate` has measured.
     fusions
         Nodes of the scenario that work when the last of their inputs has come.
     without

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `./rclrt advise` predicts of the reference system, held against a run with its file."""
+"""What `./rclrt trace advise` predicts of the reference system, against a run with its file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what our engine and this machine cost a job, and write it as overheads for models.
+"""Measure what our engine and this machine cost: overheads.
 
 Measured with threads of SCHED_FIFO: releasing, starting and ending a job, switching threads, how
 late timers are, waking a thread of another CPU, and what takes a CPU from everybody (interrupts,

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Take over what other tools' files say of a system, or write a file for them.
+"""Take over what other tools' files say, or write one for them.
 
 Reads a CARET architecture file (as a model that lacks the times), a contract of play_launch, or the
 parameters of Autoware's pipeline latency monitor (as chains for a model). What is not taken over is
@@ -13,7 +13,6 @@ with 2 if the file is none of these.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -38,15 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Convert a file."""
-    from rclrt_analysis.model import ModelError, System
+    from rclrt_analysis.model import ModelError, System, model_schema
     from rclrt_analysis.model.document import read_document
     from rclrt_analysis.plan.openings import read_open
 
     from rclrt_tools import convert
     from rclrt_tools.convert.caret_write import LOST
 
-    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
+    schema = model_schema()
     try:
         if arguments.target:
             print(convert.to_caret(read_open(arguments.file, schema).system), end="")

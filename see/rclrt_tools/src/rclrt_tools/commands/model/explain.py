@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Say why a chain has the bound that it has: what waits for what, and what would help.
+"""Say why a chain has its bound, and what would help.
 
 Each hop's share of the bound, what the chain waits for, and by how much changes would shorten it;
 all of it from analyses. With --plan it is explained under that plan. A model that leaves things
@@ -11,7 +11,6 @@ with 1 if not, with 2 if the model or the arguments are wrong.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -31,15 +30,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain a chain."""
     from rclrt_analysis.explanation import explain
     from rclrt_analysis.explanation_text import to_json, to_text
-    from rclrt_analysis.model import ModelError, read_model
+    from rclrt_analysis.model import ModelError, model_schema, read_model
     from rclrt_analysis.model.chains import alike
     from rclrt_analysis.plan.openings import read_open
     from rclrt_analysis.plan.parameters import applied, misfits, read_plan
     from rclrt_analysis.plan.placement import PlacementError
     from rclrt_analysis.plan.search import make_plan
 
-    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
+    schema = model_schema()
     try:
         opening, is_open = read_open(arguments.model, schema), False
         try:

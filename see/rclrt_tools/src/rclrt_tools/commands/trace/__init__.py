@@ -1,8 +1,9 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Record running executors, look into trace files (docs/how-to/trace.md).
+"""Record running executors; read and use trace files.
 
 `list` and `record` see every executor of this user that runs; root's see those of all users.
+More is in docs/how-to/trace.md.
 
 Give several files, of several executors or processes, and they are put on one clock. Files of one
 boot of one machine have the same clock. For others say --offset, or --wall-clock.
@@ -77,6 +78,8 @@ def _filters(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    from rclrt_tools.cli import add_verb, verbs_in
+
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     what.add_parser("list", help="the executors that run, and those whose programs were killed")
     for name, text in (
@@ -118,15 +121,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     page.add_argument("--model", type=Path, metavar="FILE", help="with its chains and bounds")
     page.add_argument("--plan", type=Path, metavar="FILE", help="of ./rclrt plan, for the model")
-    diff = what.add_parser(
-        "diff", help="whether two runs differ; exits with 1 if they do, with 0 if that is not shown"
-    )
+    diff = what.add_parser("diff", help="whether two runs differ; exits with 1 if they do")
     diff.add_argument("first", type=Path, metavar="FIRST", help="a trace of the first run")
     diff.add_argument("second", type=Path, metavar="SECOND", help="a trace of the second run")
+    for name, module in verbs_in(__name__):
+        add_verb(what, name, module, "what")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what was asked for."""
+    if hasattr(arguments, "what_module"):
+        status: int = arguments.what_module.run(arguments)
+        return status
     from rclrt_analysis.model import ModelError
 
     from rclrt_tools.trace import TraceError

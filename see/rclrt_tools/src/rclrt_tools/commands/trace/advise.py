@@ -1,8 +1,8 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Say what the system of some traces would be under our executors, and write the parameters to try.
+"""Say what our executors would make of it, and write parameters.
 
-    ./rclrt advise FOLDER      (a folder that ./rclrt observe has made; or trace files)
+    ./rclrt trace advise FOLDER      (a folder that ./rclrt observe has made; or trace files)
 
 Prints for each callback the longest response that was observed, the bound under our executors with
 priorities by rate, and the longest response in a simulation. Execution times are the longest ones
@@ -12,7 +12,6 @@ observed, times a factor. Exits with 1 if a bound exceeds a period.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--duration", type=positive, default=10, metavar="S", help="simulated (%(default)s)"
     )
     parser.add_argument(
-        "--overheads", type=Path, metavar="FILE", help="of ./rclrt calibrate, for the bounds"
+        "--overheads", type=Path, metavar="FILE", help="of ./rclrt model calibrate, for the bounds"
     )
     parser.add_argument(
         "--factor",
@@ -73,7 +72,7 @@ def _simulated_ns(advice: Advice, asked: int) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the advice."""
-    from rclrt_analysis.model import ModelError
+    from rclrt_analysis.model import ModelError, model_schema
     from rclrt_analysis.report import ms
     from rclrt_analysis.simulation import SimulationError, simulate
 
@@ -81,8 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_tools.observe.advice import advise, parameters
     from rclrt_tools.trace import TraceError, named_traces
 
-    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
+    schema = model_schema()
     try:
         traces = named_traces(arguments.traces)
         costs = read_overheads(arguments.overheads) if arguments.overheads else None

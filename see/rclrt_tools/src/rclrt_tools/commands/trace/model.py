@@ -12,7 +12,6 @@ program writes a trace: docs/how-to/trace.md.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -36,19 +35,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave executors, priorities and CPUs to ./rclrt plan, whatever they were",
     )
     parser.add_argument(
-        "--overheads", type=Path, metavar="FILE", help="of ./rclrt calibrate; with --open"
+        "--overheads", type=Path, metavar="FILE", help="of ./rclrt model calibrate; with --open"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the model."""
+    from rclrt_analysis.model import model_schema
+
     from rclrt_tools.calibration import read_overheads
     from rclrt_tools.observe import observe, to_yaml
     from rclrt_tools.observe.advice import opened
     from rclrt_tools.trace import TraceError, named_traces
 
-    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    schema = source / "try/rclrt_scenarios" / "models" / "model.schema.json"
+    schema = model_schema()
     try:
         traces = named_traces(arguments.traces)
         kind = arguments.executor

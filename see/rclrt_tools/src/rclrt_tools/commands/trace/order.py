@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check in trace files that jobs ran in the order of their deadlines.
+"""Check that jobs ran in the order of their deadlines.
 
 Exits with 1 if a job ran for longer than the bound although an earlier one should have; with 2 if
 the files or the arguments are wrong.

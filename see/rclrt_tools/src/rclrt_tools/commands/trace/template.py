@@ -1,8 +1,8 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""List every callback, group and thread with what it has now, as a parameters file to edit.
+"""List what every callback has now, as a parameters file to edit.
 
-Of the executors of this user that run now, or of those of trace files.
+Callbacks, groups and threads of the executors of this user that run now, or of trace files.
 """
 
 from __future__ import annotations

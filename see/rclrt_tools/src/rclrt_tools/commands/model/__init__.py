@@ -1,0 +1,31 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Convert models, explain their bounds, measure their overheads.
+
+What makes a model from traces is ./rclrt trace model; what a model says is in
+try/rclrt_scenarios/models/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs of models."""
+    from rclrt_tools.cli import add_verbs, verbs_in
+
+    add_verbs(parser, verbs_in(__name__), dest="what", metavar="WHAT")
+
+
+def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return what the verb needs."""
+    asked = getattr(arguments.what_module, "needs", lambda _: ())
+    found: tuple[str, ...] = asked(arguments)
+    return found
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    status: int = arguments.what_module.run(arguments)
+    return status
