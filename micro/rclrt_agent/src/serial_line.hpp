@@ -4,7 +4,7 @@
 /// A serial line. Clients are told apart by the source address in their frames.
 ///
 /// A frame is given to the operating system when the one before has almost left: by the baud rate, and by
-/// what the driver says that it still holds. Who has one while the line is free gives it.
+/// what the driver says that it still holds. The thread that makes a frame while the line is free sends it.
 #ifndef SERIAL_LINE_HPP_
 #define SERIAL_LINE_HPP_
 

@@ -36,8 +36,8 @@ public:
   const std::vector<rcl_subscription_t *> & handles() const { return handles_; }
   bool has_publisher() const;
 
-  /// Throw away what nobody has taken: a message that was announced to the way of before would not
-  /// be announced again, and who takes one for each announcement would be late for ever.
+  /// Throw away what nobody has taken: a message that was announced before another way began would
+  /// not be announced again, and a way that takes one for each announcement would lag behind for ever.
   void drain();
   /// Where samples go from now on; null: nowhere. Only while nobody dispatches.
   void record_to(Slice * slice) { slice_ = slice; }

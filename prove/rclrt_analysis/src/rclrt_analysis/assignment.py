@@ -22,7 +22,7 @@ from rclrt_analysis.model import Callback, Chain, ExecutorKind, Policy, System
 from rclrt_analysis.model.links import FIRST_CORE
 
 HIGHEST = 99
-"""Of SCHED_FIFO; the lowest is 1."""
+"""The highest priority of SCHED_FIFO; the lowest is 1."""
 
 
 def with_priorities(system: System, priorities: Mapping[str, int]) -> System:

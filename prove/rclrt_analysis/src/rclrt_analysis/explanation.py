@@ -282,7 +282,7 @@ def _more_urgent(system: System, chain: Chain) -> Iterator[tuple[str, System]]:
     if not mine:
         return
     urgency = urgencies(system)
-    # Whoever inherits from the chain keeps what it has.
+    # A callback that inherits from the chain keeps what it has.
     callbacks = tuple(
         replace(c, priority=TOP)
         if c.name in mine

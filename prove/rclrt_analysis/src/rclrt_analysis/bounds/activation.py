@@ -50,13 +50,13 @@ class Activation:
 UNKNOWN = Activation((ENDLESS,), None)
 
 APPROXIMATE = "approximate"
-"""Of `Callback.pairs`: messages of about the same stamp go together."""
+"""A value of `Callback.pairs`: messages of about the same stamp go together."""
 
 GAPS = 3
-"""So many gaps, one after the other, a message waits at most that is paired so."""
+"""A message that is paired by `approximate` waits for at most so many gaps, one after the other."""
 
 MAX_STREAMS = 2_000
-"""More of one callback count as endless: ways that fork and join again double at each join."""
+"""A callback with more streams of releases has endless ones: ways that fork double at each join."""
 
 
 def merged(inputs: Iterable[Activation]) -> Activation:

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 MOST = 3_000_000_000
-"""Of one analysis: half a minute."""
+"""The numbers that one analysis may compute: half a minute."""
 
 ITEM = 50
 """What one number costs that is not in an array."""

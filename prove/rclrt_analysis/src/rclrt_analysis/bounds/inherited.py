@@ -13,7 +13,7 @@ from rclrt_analysis.model import Callback, Kind, Policy, System
 
 @dataclass(frozen=True)
 class Due:
-    """Of the jobs of one callback.
+    """By when the jobs of one callback are due.
 
     Attributes
     ----------

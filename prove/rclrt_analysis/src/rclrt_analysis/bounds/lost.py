@@ -14,7 +14,7 @@ LATE = UNBOUNDED + 5
 UNSHOWN = UNBOUNDED + 6
 
 MAX_ITERATIONS = 2_000
-"""Of a search for a fixed point."""
+"""Steps of a search for a fixed point, at most."""
 
 _REMEDY = ". Reduce wcet_ms, lengthen period_ms, or move work to another core"
 _TEXTS = {

@@ -27,7 +27,7 @@ MAX_GROWTH = 20
 """A response that exceeds so many times the longest period while jitter grows counts as none."""
 
 MAX_ROWS = 3_000
-"""What is computed has the square of it numbers."""
+"""Rows of one table, at most: the computation looks at each pair of them."""
 
 GROWING = "jitter and response grow each other. Reduce wcet_ms, or move work to another executor"
 UNSETTLED = (

@@ -30,7 +30,7 @@ class Supply:
 
     @property
     def share(self) -> float:
-        """Of the processor in the long run."""
+        """The share of the processor in the long run."""
         return self.budget / self.period
 
     def time(self, work: Ints) -> Ints:

@@ -62,7 +62,7 @@ class Unit:
 
     @cached_property
     def _publishers(self) -> dict[str, tuple[list[str], list[str]]]:
-        """Of each topic that releases callbacks here: those inside and those outside."""
+        """The publishers of each topic that releases callbacks here, inside and outside."""
         found = {}
         for topic in dict.fromkeys(t for c in self.callbacks for t in c.triggers):
             every = self.system.publishers.get(topic, ())

@@ -36,7 +36,7 @@ MAY_BE_RESERVED = (
 ON_A_MICROCONTROLLER = (ExecutorKind.TIDE, ExecutorKind.MICRO_ROS)
 MAX_LINKS = 32
 LARGEST_SHARE = 0.95
-"""Of a core that the kernel gives to reservations (sched_rt_runtime_us)."""
+"""The share of a core that the kernel gives to reservations (sched_rt_runtime_us)."""
 
 Problem = tuple[Place, str]
 

@@ -30,7 +30,7 @@ class Kind(str, Enum):
 
 
 class ExecutorKind(str, Enum):
-    """Who runs callbacks."""
+    """Which threads run callbacks."""
 
     WAIT_SET_SINGLE = "wait_set_single"
     WAIT_SET_MULTI = "wait_set_multi"
@@ -52,7 +52,7 @@ class Policy(str, Enum):
 
 
 class Release(str, Enum):
-    """Who runs what a timer releases [Teper25 §IV]."""
+    """Which thread runs what a timer releases [Teper25 §IV]."""
 
     RELEASE_ONLY = "release_only"
     RELEASE_AND_EXECUTE = "release_and_execute"

@@ -40,10 +40,10 @@ from rclrt_analysis.plan.timer_thread import with_timer_thread
 from rclrt_analysis.simulation import Seen, SimulationError, search
 
 PATIENCE = 0.4
-TRIES = 4
-"""So often budgets are chosen anew, beside looks at those before."""
+"""While less than this part of the time limit has passed, a better plan is looked for."""
 
-"""Of the time limit: while less than that has passed, a better plan is looked for."""
+TRIES = 4
+"""Budgets are chosen anew so often, each time beside the looks at those before."""
 
 SMALL = 300
 """With so many open priorities or less, level by level is tried as well: it is slower."""
@@ -52,7 +52,7 @@ VAIN = 10
 """The search gives up after so many changes of each callback that were no better."""
 
 MOVES = 40
-"""So many moves to another CPU may be in vain, one after another."""
+"""The search gives up after so many moves to another CPU, one after another, that were in vain."""
 
 SIMULATED_JOBS = 5_000
 KINDS = (

@@ -18,7 +18,7 @@ UNDEFINED = "UNDEFINED"
 MOST_MS = 3_600_000
 """The longest time that a model has."""
 ALIKE = 3
-"""So many losses of one kind are listed one by one."""
+"""Losses of one kind are listed one by one up to this number."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Imported:
     left_out: list[str] = field(default_factory=list)
     drafts: list[tuple[dict[str, Any], str]] = field(default_factory=list)
     kinds: dict[str, list[int]] = field(default_factory=dict)
-    """Of each kind of loss, which of `left_out` they are: they differ in names and numbers."""
+    """The indices in `left_out` of each kind of loss: these differ in names and numbers."""
 
     def leave_out(self, place: Place, why: str) -> None:
         """Note what is not in the model."""

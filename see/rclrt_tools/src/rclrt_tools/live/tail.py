@@ -16,7 +16,7 @@ from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import RECORD, Entry, Records, TraceError
 
 MOST_BYTES = 1 << 24
-"""Of records, read at once."""
+"""Bytes of records that are read at once."""
 
 FOLDER = b"RCLRT_PROBE_FOLDER="
 

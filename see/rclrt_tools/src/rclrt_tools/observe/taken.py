@@ -18,14 +18,14 @@ from rclrt_tools.trace import Records, layout
 
 SHORTEST_NS = 10_000_000
 MOST_SHARE = 0.1
-"""Of a window. What is taken at one blow does not come so often, so it gets a longer one."""
+"""The share of a window that may be taken. What takes more at one blow gets a longer window."""
 NEXT_TIME = 1.5
-"""In another run more is taken: so many times as much is taken to be the most."""
+"""Another run may take more: the most of it is assumed to be so many times what was seen."""
 
 OURS = (layout.MODEL_EVENTS, layout.MODEL_POOL, layout.MODEL_ISOLATED)
 BY_PRIORITY = {layout.POLICY_FIFO, layout.POLICY_RR}
 NEEDED = np.dtype([(name, np.int64) for name in ("release_ns", "end_ns", "cpu_ns")])
-"""Of a record: copies of whole ones take five times the memory."""
+"""The fields of a record that are copied: whole records take five times the memory."""
 
 
 def taken_of(parts: Sequence[Part], least: int) -> tuple[int, int] | None:

@@ -19,10 +19,10 @@ MOST_JOBS = 1 << 20
 
 MOST_ROWS = 20_000
 CELLS = 1 << 21
-"""Of the picture of the whole: callbacks times columns, about."""
+"""Cells of the picture of the whole: callbacks times columns, about."""
 
 AROUND = 20
-"""Of a longer run: so many times its response on both sides of each callback's worst job."""
+"""A longer run keeps so many times the response on both sides of each callback's worst job."""
 
 AROUND_NS = 50_000_000
 NUMBER_BITS = 44

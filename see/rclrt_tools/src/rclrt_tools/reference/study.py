@@ -52,7 +52,7 @@ class Transport:
     received_to_start_ms: float | None = None
     critical_path_work_ms: float = 0.0
     hot_path_work_ms: float = 0.0
-    """Of all branches together."""
+    """The work of all branches of the hot path together."""
     cpus: int = 1
     """How many there are to share it."""
 

@@ -156,7 +156,7 @@ class Trace:
 
     @property
     def names(self) -> dict[int, str]:
-        """Of callbacks, by the id in their records."""
+        """The names of callbacks, by the id in their records."""
         return {key: entry.name for key, entry in self.callbacks.items()}
 
     @property

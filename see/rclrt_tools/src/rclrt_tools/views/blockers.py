@@ -23,7 +23,7 @@ LOOSE_NS = 50_000
 after its end. That long, at most, if no other explains it."""
 
 MOST_THREADS = 1000
-"""Of an executor; with more, nothing is said: it is no trace of ours."""
+"""Threads of one executor, at most. With more nothing is said: it is no trace of ours."""
 
 MOST_KEPT = 1 << 16
 NEVER = np.iinfo(np.int64).max

@@ -26,7 +26,7 @@ from rclrt_tools.views.timeline import Timeline
 
 FEWEST = 8
 MOST = 16
-"""Of more jobs there are so many blocks, up to twice as many; longer ones for more jobs."""
+"""A run is cut into this number of blocks, up to twice as many; more jobs make longer blocks."""
 
 GRAIN = 1 << 12
 """Values of which a median is taken, at most: that of a longer block is the mean of several."""

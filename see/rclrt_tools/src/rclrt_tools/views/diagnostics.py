@@ -80,7 +80,7 @@ class Diagnostics:
             outcome == layout.EXCEPTION,
         )
         second = (records["end_ns"] + self._clock) // S
-        # Of one second and callback after the other.
+        # One second after the other, and in it one callback after the other.
         order = np.lexsort((index, second))
         changes = (np.diff(second[order]) != 0) | (np.diff(index[order]) != 0)
         first = np.append(0, np.flatnonzero(changes) + 1)

@@ -130,7 +130,7 @@ class _Writer:
 
     @property
     def topics(self) -> list[str]:
-        """Of the callbacks, by their number."""
+        """The topics of the callbacks, by their number."""
         return [channel.topic for channel in self._channels[:-1]]
 
     def _write(self, *records: Any) -> bytes:

@@ -32,12 +32,12 @@ class Source:
 
     @property
     def header(self) -> Header:
-        """Of the file."""
+        """The header of the file."""
         return self.reader.header
 
     @property
     def callbacks(self) -> Mapping[int, Entry]:
-        """Of the file."""
+        """The callbacks of the file, by the id in their records."""
         return self.reader.callbacks
 
 

@@ -22,7 +22,7 @@ from rclrt_tools.views.packets import LARGE, MIDDLE
 from rclrt_tools.views.timeline import Source
 
 SEQUENCE = 101
-"""Of packets. Unlike those of other recordings, with which a file may be joined."""
+"""The sequence of our packets; recordings with which a file may be joined have others."""
 SIMULATED = 2_000_000
 """Process ids of simulated runs begin here: 0 is the idle process."""
 

@@ -30,7 +30,7 @@ PATIENCE_NS = 2 * NS_PER_S
 """So long after a job has ended its publisher may go on."""
 
 NO_INPUTS = ("/subscription/clock", "/subscription/parameter_events")
-"""Of every node of rclcpp: no join waits for these."""
+"""Topics that every node of rclcpp subscribes to: no join waits for these."""
 
 KEPT = 10_000
 """Instances of which percentiles are made: the newest."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rclrt_tools.observe.advice import Advice
 
 MOST_RELEASES, MOST_OF_OVERLOAD = 300_000, 3_000
-"""Of timers and from outside, simulated. A system without bounds may be overloaded: then ever more
-jobs wait."""
+"""Releases of timers and from outside that are simulated. A system without bounds may be
+overloaded: then ever more jobs wait."""
 
 KINDS = ("preemptive", "priority_events", "isolated")
 
