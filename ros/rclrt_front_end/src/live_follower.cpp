@@ -46,20 +46,6 @@ bool is_sane(const rclrt_job_record & record)
          record.release_ns - record.ready_ns < kLongest && record.cpu_ns < kLongest;
 }
 
-/// As make_live_trace() names files: -<process>-<executor>-<16 random digits>.trace.
-bool is_locked_by_name(const std::string & path)
-{
-  constexpr std::size_t kDigits = 16;
-  const std::string ending = ".trace";
-  if (path.size() < ending.size() + kDigits + 2) {
-    return false;
-  }
-  const std::size_t at = path.size() - ending.size() - kDigits;
-  return path.compare(at + kDigits, ending.size(), ending) == 0 && path[at - 1] == '-' &&
-         path[at - 2] >= '0' && path[at - 2] <= '9' &&
-         path.find_first_not_of("0123456789abcdef", at) == at + kDigits;
-}
-
 uint64_t pid_namespace()
 {
   struct stat status{};
@@ -106,7 +92,6 @@ LiveFollower & LiveFollower::operator=(LiveFollower && other) noexcept
 {
   std::swap(file_, other.file_);
   std::swap(is_live_, other.is_live_);
-  std::swap(is_locked_, other.is_locked_);
   std::swap(is_open_, other.is_open_);
   std::swap(header_, other.header_);
   std::swap(writer_, other.writer_);
@@ -139,7 +124,6 @@ bool LiveFollower::open(const std::string & path, bool is_live)
     return false;
   }
   is_live_ = is_live;
-  is_locked_ = is_locked_by_name(path);
   is_open_ = (!is_live || !has_ended()) && look();
   return is_open_;
 }
@@ -154,7 +138,7 @@ bool LiveFollower::has_ended() const
 {
   if (writer_.pid_namespace == 0 || writer_.pid_namespace != pid_namespace()) {
     // Its process cannot be seen from here, but its lock can.
-    return is_locked_ && flock(file_, LOCK_SH | LOCK_NB) == 0 && flock(file_, LOCK_UN) == 0;
+    return flock(file_, LOCK_SH | LOCK_NB) == 0 && flock(file_, LOCK_UN) == 0;
   }
   const std::string state = state_of(header_.process);
   if (state.empty()) {

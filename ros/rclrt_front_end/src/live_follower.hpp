@@ -64,8 +64,7 @@ private:
 
   int file_ = -1;
   bool is_live_ = true;
-  bool is_locked_ = false;  ///< by its name: as long as its process lives
-  bool is_open_ = false;    ///< before, what is in rings is passed over
+  bool is_open_ = false;  ///< before, what is in rings is passed over
   rclrt_trace_header header_{};
   rclrt_trace_process writer_{};
   uint64_t next_chunk_ = sizeof(rclrt_trace_header);

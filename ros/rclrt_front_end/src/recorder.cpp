@@ -4,11 +4,9 @@
 #include "rclrt_front_end/recorder.hpp"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -73,8 +71,7 @@ Recorder::Recorder(
   service_(std::move(service)),
   is_on_(begin)
 {
-  name_ = options_.directory + "/" + program_invocation_short_name + "-" +
-          std::to_string(getpid()) + "-" + std::to_string(engine_.trace_source().executor) + "-";
+  name_ = options_.directory + "/" + rclrt_core::trace_name(engine_.trace_source().executor) + "-";
   std::error_code error;
   if (is_on_) {
     std::filesystem::create_directories(options_.directory, error);

@@ -205,6 +205,39 @@ TEST_F(Recorders, write_every_job_until_the_engine_is_destroyed)
   EXPECT_EQ(content.callbacks, 2);
 }
 
+TEST_F(Recorders, of_containers_that_share_a_folder_do_not_overwrite_each_other)
+{
+  for (int i = 0; i < 2; ++i) {
+    const pid_t outer = fork();
+    if (outer == 0) {
+      if (unshare(CLONE_NEWPID | (geteuid() == 0 ? 0 : CLONE_NEWUSER)) != 0) {
+        _exit(77);
+      }
+      const pid_t inner = fork();
+      if (inner == 0) {
+        start();
+        run(callback_, 3);
+        stop();
+        _exit(HasFailure() || getpid() != 1 ? 1 : 0);
+      }
+      int status = 0;
+      waitpid(inner, &status, 0);
+      _exit(status == 0 ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(outer, &status, 0), outer);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+      GTEST_SKIP() << "this machine gives no PID namespaces";
+    }
+    ASSERT_EQ(status, 0);
+  }
+  ASSERT_THAT(files(), SizeIs(2)) << "both have the number 1";
+  for (const std::string & path : files()) {
+    EXPECT_THAT(path, HasSubstr("/test_recorder-1-"));
+    EXPECT_THAT(Content(path).records, SizeIs(3));
+  }
+}
+
 TEST_F(Recorders, are_asked_for_by_the_environment_too)
 {
   const std::string other = folder_ + "/other";

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import subprocess
 import sys
@@ -52,21 +51,6 @@ def test_a_follower_sees_each_record_once_and_what_comes_later(program: Program)
         "/robot/subscription/late",
     ]
     assert follower.missed == 0
-
-
-def test_a_process_elsewhere_is_known_to_live_by_its_lock(tmp_path: Path) -> None:
-    """Its number is of another PID namespace. Earlier versions held no lock."""
-    program = Program(tmp_path / "live", namespace=1)
-    assert Follower(program.path).process.runs() is None
-    path = program.path.with_name("robot-1-1-0123456789abcdef.trace")
-    program.path.rename(path)
-    follower = Follower(path)
-    assert follower.process.runs() is None
-    assert has_owner(path)
-    fcntl.flock(program.stream, fcntl.LOCK_UN)  # as at its end
-    assert follower.process.runs() is False
-    path.unlink()
-    assert follower.process.runs() in (None, False)
 
 
 def test_a_follower_that_comes_late_counts_what_was_overwritten(program: Program) -> None:
@@ -178,8 +162,11 @@ def test_of_another_namespace_the_lock_says_whether_the_program_runs(tmp_path: P
     program = Program(tmp_path / "live", namespace=1)
     follower = Follower(program.path)
     assert (follower.process.runs(), follower.runs()) == (None, None)
+    assert has_owner(program.path)
     program.stream.close()
-    assert (follower.process.runs(), follower.runs()) == (None, False)
+    assert (follower.process.runs(), follower.runs()) == (False, False)
+    program.path.unlink()
+    assert follower.process.runs() is False
     follower.close()
 
 

@@ -29,6 +29,11 @@
 namespace rclrt_core
 {
 
+/// What a file for traces of this process is called in a folder that programs share, without the ending:
+/// <program>-<process>-<executor>-<16 random digits>. Programs in containers with PID namespaces of their own may have the
+/// first three in common. Another name with each call.
+std::string trace_name(uint32_t executor);
+
 class TraceFile
 {
 public:

@@ -38,9 +38,8 @@ public:
 };
 
 /// A trace file (engine/rclrt_trace/SPEC.md) in the directory that the programs of this user share,
-/// /dev/shm/rclrt-<uid>/<program>-<process>-<executor>-<random>.trace: a file in memory. It is removed with the engine, but stays
-/// if the process is killed or crashes. Files of processes that have ended are removed by later programs, all but the
-/// newest 8. `executor` only makes the name unique within the process.
+/// /dev/shm/rclrt-<uid>/<trace_name()>.trace: a file in memory. It is removed with the engine, but stays if the process
+/// is killed or crashes. Files of processes that have ended are removed by later programs, all but the newest 8.
 ///
 /// At most half of the file system that holds it is used: rings that find no room are on the heap.
 /// If a process of the same user cuts the file short, records are lost: see platform/linux/guarded_memory.hpp.

@@ -5,7 +5,7 @@
 /// signal (rclrt_config::TraceOptions). From when it is made until it is destroyed; or, with a service, when somebody
 /// wants that.
 ///
-///   <directory>/<program>-<process>-<executor>-<000, 001, ...>.trace
+///   <directory>/<rclrt_core::trace_name()>-<000, 001, ...>.trace
 ///
 /// Files are at most a quarter of the limit long; of each recorder the newest are kept. An ordinary thread
 /// (SCHED_OTHER) does it all, every 20 ms: the engine's threads only write into their rings. What a ring holds is

@@ -7,17 +7,15 @@
 // all of its content; before, the file ends there for a reader (type 0). This process reads nothing of it back that
 // anything depends on. Cut short by another process, the pages of rings that have gone are replaced (guard()).
 //
-// Containers with PID namespaces of their own may share the directory. So a file's name has a random part, and its
-// process holds a lock (flock(2)) on it as long as it lives, which the kernel gives back. A file gets its name when it is
-// whole and locked: so one with a name and without a lock belongs to nobody.
+// Containers with PID namespaces of their own may share the directory. So a file has a name that is unique across them
+// (trace_name()), and its process holds a lock (flock(2)) on it as long as it lives, which the kernel gives back. A file
+// gets its name when it is whole and locked: so one with a name and without a lock belongs to nobody.
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -38,9 +36,11 @@
 #include "platform/linux/guarded_memory.hpp"
 #include "platform/linux/other_process.hpp"
 #include "platform/linux/own_directory.hpp"
+#include "rclrt_core/trace_file.hpp"
 #include "rclrt_core/trace_memory.hpp"
 #include "rclrt_trace/record.h"
 #include "trace/trace_header.hpp"
+#include "trace/trace_name.hpp"
 
 namespace rclrt_core
 {
@@ -51,8 +51,6 @@ using linux_platform::Descriptor;
 using linux_platform::OtherProcess;
 using linux_platform::OwnDirectory;
 
-constexpr char kEnding[] = ".trace";
-constexpr std::size_t kRandomDigits = 16;
 /// Of processes that have ended.
 constexpr std::size_t kMaxLeftBehind = 8;
 /// Of names. A program that makes new callbacks for ever does not fill the memory; those after that have no name here.
@@ -63,34 +61,6 @@ constexpr int kMaxEntries = 4096;
 uint64_t rounded_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 std::string message_of(int error) { return std::generic_category().message(error); }
-
-std::string program_name()
-{
-  std::string name(program_invocation_short_name);
-  for (char & c : name) {
-    if (std::strchr("/~", c) != nullptr || c < '!' || c > '~') {
-      c = '_';
-    }
-  }
-  return name.substr(0, 64);
-}
-
-/// No other process has them, in whatever namespace.
-std::string random_digits()
-{
-  uint64_t number = 0;
-  if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number)) {
-    timespec now{};  // early in the machine's boot
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    number = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-  }
-  std::string digits(kRandomDigits, '0');
-  for (char & digit : digits) {
-    digit = "0123456789abcdef"[number & 15];
-    number >>= 4;
-  }
-  return digits;
-}
 
 uint64_t pid_namespace()
 {
@@ -106,62 +76,17 @@ struct Beginning
   rclrt_trace_process process;
 };
 
-/// The parts of a name that is one of ours: <program>-<process>-<executor>-<random>, or without the last as in versions
-/// before, whose processes hold no lock; then .trace, or .trace.new of those before.
-struct Name
-{
-  bool is_ours = false;
-  bool is_locked_while_it_lives = false;
-  int32_t process = 0;
-};
-
-Name parse(const std::string & name)
-{
-  Name parsed;
-  std::size_t end = name.rfind(kEnding);
-  if (end == std::string::npos) {
-    return parsed;
-  }
-  const std::string rest = name.substr(end + sizeof(kEnding) - 1);
-  std::vector<std::string> parts;  // from the last on
-  while (parts.size() < 3) {
-    const std::size_t dash = end > 0 ? name.rfind('-', end - 1) : std::string::npos;
-    if (dash == std::string::npos) {
-      break;
-    }
-    parts.push_back(name.substr(dash + 1, end - dash - 1));
-    end = dash;
-  }
-  const auto is_of = [](const std::string & text, const char * digits) {
-    return !text.empty() && text.find_first_not_of(digits) == std::string::npos;
-  };
-  const char * const decimal = "0123456789";
-  const bool has_random =
-    parts.size() == 3 && parts[0].size() == kRandomDigits && is_of(parts[0], "0123456789abcdef");
-  const std::size_t first = has_random ? 1 : 0;
-  if (
-    parts.size() < first + 2 || !is_of(parts[first], decimal) ||
-    !is_of(parts[first + 1], decimal) || (!rest.empty() && (has_random || rest != ".new"))) {
-    return parsed;
-  }
-  parsed.is_ours = true;
-  parsed.is_locked_while_it_lives = has_random;
-  // NOLINTNEXTLINE(cert-err34-c): digits; too many are the number of no process
-  parsed.process = static_cast<int32_t>(std::strtol(parts[first + 1].c_str(), nullptr, 10));
-  return parsed;
-}
-
 enum class Left
 {
-  kNo,       ///< its process lives, or that cannot be known
+  kNo,       ///< its process lives
   kRecords,  ///< of a process that has ended
   kNothing   ///< likewise, and nobody can read it: empty, or cut short
 };
 
-Left what_is_left(int file, const std::string & text)
+/// A process has the lock of its file as long as it lives.
+Left what_is_left(int file)
 {
-  const Name name = parse(text);
-  if (!name.is_ours || flock(file, LOCK_EX | LOCK_NB) != 0) {
+  if (flock(file, LOCK_EX | LOCK_NB) != 0) {
     return Left::kNo;  // closing it lets the lock go
   }
   Beginning beginning{};
@@ -169,19 +94,7 @@ Left what_is_left(int file, const std::string & text)
     pread(file, &beginning, sizeof(beginning), 0) == sizeof(beginning) &&
     std::memcmp(beginning.header.magic, RCLRT_TRACE_MAGIC, sizeof(beginning.header.magic)) == 0 &&
     beginning.chunk.type == RCLRT_CHUNK_PROCESS;
-  if (name.is_locked_while_it_lives) {
-    return is_good ? Left::kRecords : Left::kNothing;
-  }
-  if (!is_good) {
-    return kill(name.process, 0) != 0 && errno == ESRCH ? Left::kNothing : Left::kNo;
-  }
-  OtherProcess process;
-  const auto number = static_cast<int32_t>(beginning.header.process);
-  const bool is_seen = beginning.process.pid_namespace == pid_namespace();
-  return is_seen && OtherProcess::open(number, beginning.process.born, &process) ==
-                      OtherProcess::Found::kGone
-           ? Left::kRecords
-           : Left::kNo;
+  return is_good ? Left::kRecords : Left::kNothing;
 }
 
 /// Of processes that have ended all but the newest, and what nobody can read.
@@ -201,7 +114,7 @@ void remove_left_behind(const OwnDirectory & directory)
       break;
     }
     const std::string name = entry->d_name;
-    if (!parse(name).is_ours) {
+    if (!is_trace_name(name)) {
       continue;
     }
     const Descriptor file(
@@ -210,7 +123,7 @@ void remove_left_behind(const OwnDirectory & directory)
     if (!file.is_open() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
       continue;
     }
-    const Left left = what_is_left(file.get(), name);
+    const Left left = what_is_left(file.get());
     if (left == Left::kRecords) {
       files.emplace_back(status.st_mtim.tv_sec, name);
     } else if (left == Left::kNothing) {
@@ -248,9 +161,7 @@ public:
     }
     remove_left_behind(directory_);
     static std::atomic<uint32_t> made{0};
-    name_ = program_name() + "-" + std::to_string(maker_) + "-" +
-            std::to_string(made.fetch_add(1, std::memory_order_relaxed) + 1) + "-" +
-            random_digits() + kEnding;
+    name_ = trace_name(made.fetch_add(1, std::memory_order_relaxed) + 1) + kTraceEnding;
     // Without a name at first. Read-only for all but us, so that nobody cuts it short by mistake.
     file_ = Descriptor(openat(directory_.descriptor(), ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0400));
     if (!file_.is_open() || flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -259,7 +170,7 @@ public:
     header_ = make_trace_header();
     linux_platform::ProcessFacts self;
     OtherProcess::facts_of_self(&self);
-    const std::string program = program_name();
+    const std::string program = program_in_trace_name();
     rclrt_trace_process process{};
     process.pid_namespace = pid_namespace();
     process.born = self.born;

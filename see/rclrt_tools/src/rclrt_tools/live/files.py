@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -20,8 +19,6 @@ from pathlib import Path
 from rclrt_tools.trace import layout
 
 SHARED = Path("/dev/shm")
-LOCKED = re.compile(r"-\d+-\d+-[0-9a-f]{16}\.trace$")
-"""Names of files that their processes lock."""
 MAX_FILES = 65_536
 """Somebody may have filled the directory."""
 
@@ -50,9 +47,8 @@ class Process:
         """Return whether it still runs; None: it cannot be seen from here."""
         try:
             if Path("/proc/self/ns/pid").stat().st_ino != self.namespace:
-                # Its process locks the file as long as it lives; those of earlier versions did not.
-                is_locked = LOCKED.search(self.file) is None or has_lock(Path(self.file))
-                return None if is_locked else False
+                # Its process locks the file as long as it lives.
+                return None if has_lock(Path(self.file)) else False
             text = Path(f"/proc/{self.number}/stat").read_text(encoding="utf-8", errors="replace")
             fields = text.rpartition(")")[2].split()
             # A zombie has ended. Of the fields after the name the 20th is when the process began.
