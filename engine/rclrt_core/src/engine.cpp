@@ -7,6 +7,7 @@
 
 #include "engine_impl.hpp"
 #include "messages/publication.hpp"
+#include "messages/stamps.hpp"
 #include "platform/forks.hpp"
 
 namespace rclrt_core
@@ -16,6 +17,8 @@ namespace
 
 // In one section of the lock.
 constexpr int kMostHeldAtOnce = 8;
+// Full rings of threads that have ended, kept until they are read.
+constexpr std::size_t kLeftoverRings = 64;
 
 uint16_t next_number() noexcept
 {
@@ -30,28 +33,19 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   options(std::move(engine_options)),
   number(next_number()),
   configuration(platform.make_mutex()),
-  timer_thread(options.timer_thread),
-  deadlines(options.deadlines),
   mutex(platform.make_mutex()),
+  timer_thread(options.timer_thread),
+  clocks(platform),
+  lanes(options, table, *mutex),
+  deadlines(options.deadlines),
   life(platform, *mutex),
+  lookouts(platform, *mutex, options.waiting),
+  budgets(platform, *mutex, ready, dispatch),
   ready(*options.policy, options.trace_capacity, options.trace_memory.get()),
   dispatch(static_cast<std::size_t>(engine_platform.usable_cpus())),
-  budgets(platform, *mutex, ready, dispatch),
-  findings_mutex(platform.make_mutex()),
-  trace_mutex(platform.make_mutex())
+  findings(platform, options.on_finding),
+  trace(platform, ready.given_up(), kLeftoverRings * options.trace_capacity)
 {
-  for (const ClockId clock : {kSteadyClock, kSystemClock}) {
-    clocks.push_back(std::make_unique<ClockState>());
-    clocks[clock]->driven = true;
-  }
-  clocks[kSteadyClock]->now_ns = [this] { return nanoseconds_of(platform.now()); };
-  clocks[kSystemClock]->now_ns = [this] { return platform.system_now_ns(); };
-  if (options.model != ExecutionModel::kIsolated) {
-    shared_lane = &new_lane("rclrt worker", {});
-  }
-  if (options.model == ExecutionModel::kEvents && options.release_and_execute) {
-    timer_lane = &new_lane("rclrt timers", {});
-  }
   visitor = new_worker("rclrt visitor", nullptr);
   visitor->is_left_alone = true;
   if (options.trace_memory) {
@@ -71,7 +65,7 @@ Engine::Impl::~Impl()
     forget_taken(callback);
     callback.removed = true;
     if (callback.timer) {
-      clocks[callback.timer->clock]->queue.disarm(*callback.timer);
+      clocks[callback.timer->clock].queue.disarm(*callback.timer);
     }
   }
 }
@@ -90,33 +84,35 @@ Engine::~Engine()
 
 // ---- Releases
 
-void Engine::Impl::notify(CallbackNode & callback, std::size_t count) noexcept
+void Engine::notify(Callback & notified, std::size_t count) noexcept
 {
+  auto & callback = static_cast<CallbackNode &>(notified);
   if (count == 0) {
     return;
   }
-  const TimePoint now = platform.now();
-  const Running * const running = running_here;
+  const TimePoint now = impl_->platform.now();
+  const Impl::Running * const running = Impl::running_here;
   Worker * const publisher = running ? running->worker : nullptr;
   if (publisher) {
     publisher->handed_on = true;
   }
   std::optional<Loan> loan;
-  Section section(*mutex);
+  Section section(*impl_->mutex);
   if (callback.removed) {
     return;
   }
-  inherit_from_publisher(callback);
-  arrive(callback, now, count, running, section.calls);
-  const bool asks_the_os = life.runs() && options.attributes_mode != AttributesMode::kOff;
+  impl_->inherit_from_publisher(callback);
+  impl_->arrive(callback, now, count, running, section.calls);
+  const bool asks_the_os =
+    impl_->life.runs() && impl_->options.attributes_mode != AttributesMode::kOff;
   const bool may_be_lent =
     callback.in_group.is_linked() && callback.policy_now().level >= kFirstStrictLevel;
   if (may_be_lent && asks_the_os && publishes_here()) {
-    loan.emplace(callback.demand(), deadlines.get());
+    loan.emplace(callback.demand(), impl_->deadlines.get());
   }
   section.lock.unlock();
   if (loan) {
-    lend_to_publisher(*loan, publisher, platform);
+    lend_to_publisher(*loan, publisher, impl_->platform);
   }
   section.calls.go();
 }
@@ -161,7 +157,7 @@ void Engine::Impl::arrive(
   const bool may_wait = !running && !callback.sets_clock && life.runs();
   const bool waits =
     may_wait && !clock_setters.all.empty() &&
-    (!held.empty() || (has_simulated_timers() && clock_setters.waiting_since() != kNever));
+    (!held.empty() || (clocks.drive_simulated_timers() && clock_setters.waiting_since() != kNever));
   if (!waits) {
     release(callback, now, now, count, running, calls);
     if (callback.sets_clock && callback.clock_waits_since == kNever) {
@@ -176,15 +172,6 @@ void Engine::Impl::arrive(
     }
   }
   held.push({&callback, count, now});
-}
-
-void Engine::Impl::clock_was_set(CallbackNode & callback) noexcept
-{
-  if (!callback.backlog.empty()) {
-    callback.clock_waits_since = callback.backlog.front().release;
-  } else if (callback.running == 0) {
-    callback.clock_waits_since = kNever;
-  }
 }
 
 bool Engine::Impl::release_held(Calls & calls) noexcept
@@ -226,12 +213,6 @@ void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
 
 // ---- Deadlines of jobs that run
 
-void Engine::Impl::fan_in(Worker & worker) noexcept
-{
-  worker.own_deadline = worker.job.deadline;
-  worker.job.deadline = std::min(worker.job.deadline, earliest_to_bring_together(*worker.callback));
-}
-
 // By the worker's own thread, for the job that it runs.
 void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns) noexcept
 {
@@ -242,7 +223,7 @@ void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried, int64_t st
   }
   const bool is_stamped = callback.stamps && stamp_ns != kNoStamp &&
                           (carried ? *carried == kNever : worker.job.is_expected);
-  const Clocks both = is_stamped ? read_clocks() : Clocks();
+  const Clocks both = is_stamped ? read_clocks(platform) : Clocks();
   {
     const Lock lock(*mutex);
     const TimePoint known = is_stamped ? count_from_stamp(callback, worker.job, stamp_ns, both)
@@ -254,7 +235,7 @@ void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried, int64_t st
     }
     worker.job.is_expected = false;
     worker.job.deadline = callback.deadline(worker.job.release, known);
-    fan_in(worker);
+    worker.fan_in();
     if (worker.is_left_alone || !worker.job_demand.policy->is_ext()) {
       return;
     }
@@ -344,35 +325,19 @@ void note_published(uint64_t publisher, uint64_t number) noexcept
   worker.ring.push(record);
 }
 
-// Whether this thread is inside a callback of this engine.
-bool Engine::Impl::is_here() const noexcept
+// ---- The public functions that are more than a call
+
+bool Engine::runs_here() const noexcept
 {
-  const Running * running = running_here;
-  while (running && running->engine != this) {
+  const Impl::Running * running = Impl::running_here;
+  while (running && running->engine != impl_.get()) {
     running = running->outer;
   }
   return running != nullptr;
 }
-
-// ---- The public functions that are more than a call
-
-bool Engine::runs_here() const noexcept { return impl_->is_here(); }
 const EngineOptions & Engine::options() const noexcept { return impl_->options; }
 Platform & Engine::platform() noexcept { return impl_->platform; }
 
-Status Engine::add_group(GroupOptions options, std::shared_ptr<Group> * group)
-{
-  return impl_->add_group(std::move(options), group);
-}
-Status Engine::remove_group(const std::shared_ptr<Group> & group)
-{
-  return impl_->remove_group(group);
-}
-
-Status Engine::add_group_again(const std::shared_ptr<Group> & group)
-{
-  return impl_->add_group_again(group);
-}
 Status Engine::add_callback(
   CallbackOptions options, const std::shared_ptr<Group> & group,
   std::shared_ptr<Callback> * callback)
@@ -386,11 +351,6 @@ Status Engine::add_timer(
   options.kind = CallbackKind::kTimer;
   return impl_->add_callback(std::move(options), &timer, group, callback);
 }
-void Engine::remove(const std::shared_ptr<Callback> & callback) { impl_->remove(callback); }
-bool Engine::wait_until_idle(const std::shared_ptr<Callback> & callback)
-{
-  return impl_->wait_until_idle(callback);
-}
 std::vector<std::shared_ptr<Callback>> Engine::callbacks() const
 {
   std::vector<std::shared_ptr<Callback>> all;
@@ -401,11 +361,6 @@ std::vector<std::shared_ptr<Callback>> Engine::callbacks() const
   }
   return all;
 }
-Status Engine::set_attributes(
-  const std::shared_ptr<Callback> & callback, const Attributes & attributes)
-{
-  return impl_->set_attributes(callback, attributes);
-}
 Attributes Engine::attributes(const Callback & callback) const
 {
   const auto & node = static_cast<const CallbackNode &>(callback);
@@ -413,11 +368,6 @@ Attributes Engine::attributes(const Callback & callback) const
   Attributes attributes = node.policy->asked;
   attributes.cpu_affinity = node.cpus->asked.cpu_affinity;
   return attributes;
-}
-
-Status Engine::set_timer_thread(const Attributes & attributes)
-{
-  return impl_->set_timer_thread(attributes);
 }
 
 Status Engine::set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlines)
@@ -436,7 +386,7 @@ Status Engine::set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlin
       }
     }
   }
-  return impl_->budgets.is_watched() ? impl_->watch_budgets() : Status();
+  return impl_->budgets.is_watched() ? impl_->accounts.watch() : Status();
 }
 std::shared_ptr<DeadlineScheduler> Engine::deadline_scheduler() const
 {
@@ -444,43 +394,6 @@ std::shared_ptr<DeadlineScheduler> Engine::deadline_scheduler() const
   return impl_->deadlines;
 }
 
-void Engine::notify(Callback & callback, std::size_t count) noexcept
-{
-  impl_->notify(static_cast<CallbackNode &>(callback), count);
-}
-
-Status Engine::cancel_timer(const std::shared_ptr<Callback> & timer)
-{
-  return impl_->cancel_timer(timer);
-}
-Status Engine::reset_timer(const std::shared_ptr<Callback> & timer, std::optional<Duration> first)
-{
-  return impl_->reset_timer(timer, first);
-}
-Status Engine::set_timer_period(const std::shared_ptr<Callback> & timer, Duration period)
-{
-  return impl_->set_timer_period(timer, period);
-}
-Status Engine::set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId clock)
-{
-  return impl_->set_timer_clock(timer, clock);
-}
-bool Engine::is_timer_cancelled(const std::shared_ptr<Callback> & timer) const
-{
-  return impl_->is_timer_cancelled(timer);
-}
-Duration Engine::time_until_release(const std::shared_ptr<Callback> & timer) const
-{
-  return impl_->time_until_release(timer);
-}
-ClockId Engine::add_clock(std::function<int64_t()> now_ns)
-{
-  return impl_->add_clock(std::move(now_ns));
-}
-Status Engine::remove_clock(ClockId clock) { return impl_->remove_clock(clock); }
-void Engine::clock_changed(ClockId clock) noexcept { impl_->clock_changed(clock); }
-
-Status Engine::spin() { return impl_->spin(); }
 void Engine::stop() noexcept { impl_->stop(); }
 void Engine::clear_stop() noexcept
 {
@@ -489,11 +402,6 @@ void Engine::clear_stop() noexcept
 }
 bool Engine::is_stopped() const noexcept { return impl_->life.is_stopped(); }
 bool Engine::is_spinning() const noexcept { return impl_->life.is_spinning(); }
-bool Engine::run_one(TimePoint until, uint64_t before_sequence)
-{
-  return impl_->run_one(until, before_sequence);
-}
-uint64_t Engine::next_sequence() { return impl_->next_sequence(); }
 
 std::exception_ptr Engine::take_exception() noexcept
 {
@@ -506,18 +414,7 @@ CallbackStatistics Engine::statistics(const Callback & callback) const
   Impl::Lock lock(*impl_->mutex);
   return static_cast<const CallbackNode &>(callback).statistics;
 }
-std::vector<Finding> Engine::findings() const
-{
-  Impl::Lock lock(*impl_->findings_mutex);
-  return impl_->findings;
-}
-std::vector<ThreadReport> Engine::threads() const { return impl_->threads(); }
-void Engine::keep_cpus() { impl_->keep_cpus(); }
-std::vector<WaitingReport> Engine::waiting() const { return impl_->waiting(); }
-void Engine::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
-{
-  impl_->read_trace(visit);
-}
+std::vector<Finding> Engine::findings() const { return impl_->findings.all(); }
 TraceSource Engine::trace_source() const { return impl_->trace_source(); }
 
 }  // namespace rclrt_core

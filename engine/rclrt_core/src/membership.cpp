@@ -109,6 +109,19 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
   return rclrt_core::validate(options.attributes, cpu_count, subject);
 }
 
+const AttributesEntry & asked_by(
+  AttributeTable & table, const Attributes & own, const GroupNode & group)
+{
+  Attributes wanted = own;
+  if (wanted.policy == SchedulingPolicy::kUnchanged) {
+    wanted = group.options().attributes;
+    if (!own.cpu_affinity.empty()) {
+      wanted.cpu_affinity = own.cpu_affinity;
+    }
+  }
+  return table.intern(wanted);
+}
+
 Status refuse_two_budgets(const AttributesEntry & asked, const std::string & subject)
 {
   return asked.asked.policy == SchedulingPolicy::kDeadline
@@ -121,66 +134,10 @@ Status refuse_two_budgets(const AttributesEntry & asked, const std::string & sub
 
 }  // namespace
 
-Lane & Engine::Impl::new_lane(const std::string & name, const Attributes & attributes)
+Status Engine::add_group(GroupOptions group_options, std::shared_ptr<Group> * group)
 {
-  const AttributesEntry & first = table.intern(attributes);
-  // The lane of a group that is gone, if its threads are gone too.
-  for (Lane & lane : lanes) {
-    if (&lane != shared_lane && &lane != timer_lane && lane.parallelism == 0 && lane.threads == 0) {
-      lane.name = name;
-      lane.first = &first;
-      return lane;
-    }
-  }
-  std::list<Lane> made(1);
-  made.front().name = name;
-  made.front().first = &first;
-  const Lock lock(*mutex);
-  lanes.splice(lanes.end(), made);
-  return lanes.back();
-}
-
-// The execution model: which lane serves which group.
-void Engine::Impl::place(GroupNode & group)
-{
-  Lane & lane = options.model == ExecutionModel::kIsolated
-                  ? new_lane(group.name(), group.options().attributes)
-                  : *shared_lane;
-  lane.parallelism += group.parallelism;
-  if (group.queue) {  // it was here before, and a job that still runs leads to its queues
-    const Lock lock(*mutex);
-    group.queue->lane = &lane;
-    return;
-  }
-  group.queue = std::make_unique<GroupQueue>(&group, &lane);
-  if (timer_lane) {
-    group.timer_queue = std::make_unique<GroupQueue>(&group, timer_lane);
-  }
-}
-
-// Takes back what place() gave. The threads of a lane of its own end as soon as they are idle.
-void Engine::Impl::displace(GroupNode & group)
-{
-  Lane & lane = *group.queue->lane;
-  lane.parallelism -= group.parallelism;
-  if (options.model != ExecutionModel::kIsolated) {
-    return;
-  }
-  Section section(*mutex);
-  for (const auto & worker : life.workers()) {
-    if (worker->lane == &lane) {
-      worker->retired = true;
-      if (worker->sleeping) {
-        take_from_sleep(*worker, {}, section.calls);
-      }
-    }
-  }
-}
-
-Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group> * group)
-{
-  const Status valid =
-    validate(group_options.attributes, platform.cpu_count(), "group '" + group_options.name + "'");
+  const Status valid = validate(
+    group_options.attributes, impl_->platform.cpu_count(), "group '" + group_options.name + "'");
   if (!valid.ok()) {
     return valid;
   }
@@ -195,56 +152,58 @@ Status Engine::Impl::add_group(GroupOptions group_options, std::shared_ptr<Group
       std::to_string(group_options.parallelism) + " is more than " +
       std::to_string(kMaxParallelism));
   }
-  auto node = std::make_shared<GroupNode>(std::move(group_options), this);
+  auto node = std::make_shared<GroupNode>(std::move(group_options), impl_.get());
   node->parallelism =
     node->options().parallelism != 0
       ? node->options().parallelism
-      : static_cast<uint32_t>(std::max(dispatch.cpus(), kMinReentrantParallelism));
+      : static_cast<uint32_t>(std::max(impl_->dispatch.cpus(), kMinReentrantParallelism));
   if (node->options().budget.exists()) {
     node->budget = std::make_shared<BudgetNode>(*node, node->options().budget);
   }
-  const Lock configuration_lock(*configuration);
-  node->number = next_group++;
-  const Status accepted = accept(node);
+  const Impl::Lock configuration_lock(*impl_->configuration);
+  node->number = impl_->next_group++;
+  const Status accepted = impl_->accept(node);
   if (accepted.ok()) {
     *group = std::move(node);
   }
   return accepted;
 }
 
-Status Engine::Impl::add_group_again(const std::shared_ptr<Group> & group)
+Status Engine::add_group_again(const std::shared_ptr<Group> & group)
 {
-  const Lock configuration_lock(*configuration);
+  const Impl::Lock configuration_lock(*impl_->configuration);
   // Anything the engine has handed out is a GroupNode.
   const auto node = std::static_pointer_cast<GroupNode>(group);
-  if (!node || node->engine != this || node->known) {
+  if (!node || node->engine != impl_.get() || node->known) {
     return Status::error("add_group_again(): not a group that was removed from this engine");
   }
   if (node->budget) {
-    Section section(*mutex);
-    budgets.recall(*node->budget, section.calls);
+    Section section(*impl_->mutex);
+    impl_->budgets.recall(*node->budget, section.calls);
   }
-  return accept(node);
+  return impl_->accept(node);
 }
 
 Status Engine::Impl::accept(const std::shared_ptr<GroupNode> & node)
 {
-  join(life.take_ended());
-  place(*node);
+  const Workers ended = life.take_ended();
+  Life::join(ended);
+  trace.keep(ended);
+  lanes.place(*node);
   node->known = true;
   const Status grown = life.has_threads() ? grow(*node->queue->lane) : Status{};
   if (!grown.ok()) {
     node->known = false;
-    displace(*node);
+    lanes.displace(*node, life);
   }
   return grown;
 }
 
-Status Engine::Impl::remove_group(const std::shared_ptr<Group> & group)
+Status Engine::remove_group(const std::shared_ptr<Group> & group)
 {
-  const Lock configuration_lock(*configuration);
+  const Impl::Lock configuration_lock(*impl_->configuration);
   const auto node = std::static_pointer_cast<GroupNode>(group);
-  if (!node || node->engine != this || !node->known) {
+  if (!node || node->engine != impl_.get() || !node->known) {
     return Status::error("remove_group(): not a group of this engine");
   }
   if (node->callbacks > 0) {
@@ -254,23 +213,11 @@ Status Engine::Impl::remove_group(const std::shared_ptr<Group> & group)
   }
   node->known = false;  // a run in progress keeps it alive
   if (node->budget) {
-    const Lock lock(*mutex);
-    budgets.forget(*node->budget);
+    const Impl::Lock lock(*impl_->mutex);
+    impl_->budgets.forget(*node->budget);
   }
-  displace(*node);
+  impl_->lanes.displace(*node, impl_->life);
   return {};
-}
-
-const AttributesEntry & Engine::Impl::asked_by(const Attributes & own, const GroupNode & group)
-{
-  Attributes wanted = own;
-  if (wanted.policy == SchedulingPolicy::kUnchanged) {
-    wanted = group.options().attributes;
-    if (!own.cpu_affinity.empty()) {
-      wanted.cpu_affinity = own.cpu_affinity;
-    }
-  }
-  return table.intern(wanted);
 }
 
 Status Engine::Impl::add_callback(
@@ -300,10 +247,10 @@ Status Engine::Impl::add_callback(
       subject + ": dispatch inline needs a group that is mutually exclusive, but '" +
       group_node->name() + "' is reentrant");
   }
-  if (timer && !has_clock(timer->clock)) {
+  if (timer && !clocks.has(timer->clock)) {
     return Status::error(subject + ": unknown clock " + std::to_string(timer->clock));
   }
-  const AttributesEntry & asked = asked_by(callback_options.attributes, *group_node);
+  const AttributesEntry & asked = asked_by(table, callback_options.attributes, *group_node);
   const Duration inline_bound = callback_options.inline_bound;
   const Duration clock_error = callback_options.clock_error;
   std::shared_ptr<BudgetNode> budget;
@@ -311,7 +258,7 @@ Status Engine::Impl::add_callback(
   if (const Status two = refuse_two_budgets(asked, subject); has_budget && !two.ok()) {
     return two;
   }
-  if (const Status found = find_budget(callback_options, *group_node, &budget); !found.ok()) {
+  if (const Status found = accounts.find(callback_options, *group_node, &budget); !found.ok()) {
     return found;
   }
   const Budget own_budget = callback_options.budget;
@@ -327,7 +274,13 @@ Status Engine::Impl::add_callback(
   if (inline_bound > Duration::zero()) {
     node->is_inline = std::make_unique<InlineNode>();
     node->is_inline->bound = inline_bound;
-    make_courier();
+  }
+  if (inline_bound > Duration::zero() && !courier) {
+    auto made = new_worker("rclrt courier", nullptr);
+    made->is_left_alone = true;
+    made->is_courier = true;
+    const Lock lock(*mutex);
+    courier = std::move(made);
   }
   if (node->deadline_from() != DeadlineFrom::kRelease) {
     node->stamps = std::make_unique<StampNode>();
@@ -340,7 +293,7 @@ Status Engine::Impl::add_callback(
     clock_setters.all.swap(more);
   }
   if (has_budget) {
-    join_budget(*node, own_budget, chain, std::move(budget));
+    accounts.join(*node, own_budget, chain, std::move(budget));
   }
   ++group_node->callbacks;
   callbacks.emplace(node->name(), node);
@@ -357,13 +310,13 @@ Status Engine::Impl::add_callback(
     options.trace_memory->add(traced(*node));
   }
   if (life.has_threads() && (has_budget || budgets.is_watched())) {
-    const Status watched = watch_budgets();
+    const Status watched = accounts.watch();
     if (!watched.ok()) {
-      add_finding({subject, "its budget is not watched: " + watched.message(), 0, ""});
+      findings.add({subject, "its budget is not watched: " + watched.message(), 0, ""});
     }
   }
   if (has_budget) {
-    admit_budgets();
+    accounts.admit_all();
   }
   if (timer && timer->autostart) {
     Section section(*mutex);
@@ -379,35 +332,29 @@ CallbackNode * Engine::Impl::known(const std::shared_ptr<Callback> & callback) c
   return node && node->engine == this && !node->removed ? node : nullptr;
 }
 
-CallbackNode * Engine::Impl::known_timer(const std::shared_ptr<Callback> & callback) const noexcept
-{
-  CallbackNode * const node = known(callback);
-  return node && node->timer ? node : nullptr;
-}
-
-void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
+void Engine::remove(const std::shared_ptr<Callback> & callback)
 {
   std::shared_ptr<CallbackNode> last;  // destroyed without the locks
-  const Lock configuration_lock(*configuration);
+  const Impl::Lock configuration_lock(*impl_->configuration);
   {
-    Section section(*mutex);
-    CallbackNode * const node = known(callback);
+    Section section(*impl_->mutex);
+    CallbackNode * const node = impl_->known(callback);
     if (!node) {
       return;
     }
     last = node->shared_from_this();
     node->removed = true;
     if (node->timer) {
-      clocks[node->timer->clock]->queue.disarm(*node->timer);
+      impl_->clocks.disarm(*node->timer);
       node->timer->cancelled = true;
     }
-    ready.withdraw(*node, platform.now());
+    impl_->ready.withdraw(*node, impl_->platform.now());
     forget_taken(*node);
-    held.forget(*node);
+    impl_->held.forget(*node);
     if (node->sets_clock) {
-      auto & setters = clock_setters.all;
+      auto & setters = impl_->clock_setters.all;
       setters.erase(std::remove(setters.begin(), setters.end(), node), setters.end());
-      while (release_held(section.calls)) {
+      while (impl_->release_held(section.calls)) {
         section.leave();
         section.enter();
       }
@@ -416,57 +363,56 @@ void Engine::Impl::remove(const std::shared_ptr<Callback> & callback)
       auto & members = node->budget->members;
       members.erase(std::remove(members.begin(), members.end(), node), members.end());
       if (members.empty()) {
-        budgets.forget(*node->budget);
+        impl_->budgets.forget(*node->budget);
       }
     }
   }
   --last->group->callbacks;
-  former.push_back(traced(*last));
-  if (former.size() > kMaxFormer) {
-    former.pop_front();
+  impl_->former.push_back(traced(*last));
+  if (impl_->former.size() > kMaxFormer) {
+    impl_->former.pop_front();
   }
-  callbacks.erase(last->name());
+  impl_->callbacks.erase(last->name());
   if (last->budget) {
-    admit_budgets();
+    impl_->accounts.admit_all();
   }
 }
 
-bool Engine::Impl::wait_until_idle(const std::shared_ptr<Callback> & callback)
+bool Engine::wait_until_idle(const std::shared_ptr<Callback> & callback)
 {
   // Anything the engine has handed out is a CallbackNode.
   auto * node = static_cast<CallbackNode *>(callback.get());
-  Lock lock(*mutex);
-  if (!node || node->running == 0 || is_here()) {
+  Impl::Lock lock(*impl_->mutex);
+  if (!node || node->running == 0 || runs_here()) {
     return !node || node->running == 0;
   }
-  life.wait_until_idle(*node, lock);
+  impl_->life.wait_until_idle(*node, lock);
   return true;
 }
 
-Status Engine::Impl::set_attributes(
-  const std::shared_ptr<Callback> & callback, const Attributes & wanted)
+Status Engine::set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & wanted)
 {
   if (!callback) {
     return Status::error("set_attributes(): no callback given");
   }
   const Status valid =
-    validate(wanted, platform.cpu_count(), "callback '" + callback->name() + "'");
+    validate(wanted, impl_->platform.cpu_count(), "callback '" + callback->name() + "'");
   if (!valid.ok()) {
     return valid;
   }
-  const Lock configuration_lock(*configuration);
-  CallbackNode * const node = known(callback);
+  const Impl::Lock configuration_lock(*impl_->configuration);
+  CallbackNode * const node = impl_->known(callback);
   if (!node) {
     return Status::error("callback '" + callback->name() + "' is not in this engine");
   }
-  const AttributesEntry & entry = asked_by(wanted, *node->group);
+  const AttributesEntry & entry = asked_by(impl_->table, wanted, *node->group);
   if (const Status two = refuse_two_budgets(entry, "callback '" + node->name() + "'");
       node->budget && !two.ok()) {
     return two;
   }
   {
-    const Lock lock(*mutex);
-    ready.change(*node, [&] {
+    const Impl::Lock lock(*impl_->mutex);
+    impl_->ready.change(*node, [&] {
       node->policy = node->cpus = &entry;
       node->told_of_cpus = false;
       if (node->own_priority == 0) {
@@ -474,28 +420,28 @@ Status Engine::Impl::set_attributes(
       }
     });
   }
-  return budgets.is_watched() ? watch_budgets() : Status();
+  return impl_->budgets.is_watched() ? impl_->accounts.watch() : Status();
 }
 
-Status Engine::Impl::set_timer_thread(const Attributes & wanted)
+Status Engine::set_timer_thread(const Attributes & wanted)
 {
-  const Status valid = validate(wanted, platform.cpu_count(), "the timer thread");
+  const Status valid = validate(wanted, impl_->platform.cpu_count(), "the timer thread");
   if (!valid.ok()) {
     return valid;
   }
   if (wanted.policy == SchedulingPolicy::kExt) {
-    return Status::error(kTimerThreadExt);
+    return Status::error(Impl::kTimerThreadExt);
   }
   std::shared_ptr<Worker> driver;
   {
-    const Lock configuration_lock(*configuration);
-    timer_thread = wanted;
-    const AttributesEntry & entry = table.intern(wanted);
-    const Lock lock(*mutex);
-    const bool exists = timer_driver && timer_driver != visitor.get() && !timer_driver->lane &&
-                        !timer_driver->is_left_alone;
+    const Impl::Lock configuration_lock(*impl_->configuration);
+    impl_->timer_thread = wanted;
+    const AttributesEntry & entry = impl_->table.intern(wanted);
+    const Impl::Lock lock(*impl_->mutex);
+    const bool exists = impl_->timer_driver && impl_->timer_driver != impl_->visitor.get() &&
+                        !impl_->timer_driver->lane && !impl_->timer_driver->is_left_alone;
     if (exists) {
-      driver = timer_driver->shared_from_this();
+      driver = impl_->timer_driver->shared_from_this();
       driver->urgency.decide({&entry, &entry});
       const AttributesEntry * first = driver->first.load(std::memory_order_relaxed);
       if (first) {  // unless it has slept meanwhile
@@ -506,7 +452,7 @@ Status Engine::Impl::set_timer_thread(const Attributes & wanted)
   // Without the locks. If the thread is just starting or has ended, this does nothing.
   const int error = driver ? driver->urgency.settle().error : 0;
   if (error != 0) {
-    add_finding(platform.explain("the timer thread", wanted, error));
+    impl_->findings.add(impl_->platform.explain("the timer thread", wanted, error));
   }
   return {};
 }

@@ -26,6 +26,36 @@ std::atomic<bool> any_is_out{false};
 constexpr uint32_t kExcess = 64;
 constexpr uint32_t kMostExcess = 4 * kExcess;
 
+/// A job that took longer than its callback's bound, and is to be told.
+struct OverBound
+{
+  Duration took;
+  bool queues;  // from now on
+};
+
+// Under the engine's lock.
+std::optional<OverBound> watch_bound(CallbackNode & callback, const Ran & ran) noexcept
+{
+  InlineNode & node = *callback.is_inline;
+  // Who waits leaves the CPU by itself, and the middleware with it. Who was preempted is not to blame.
+  const bool was_preempted = !ran.use.has_kept && ran.use.preemptions > 0;
+  const Duration took = !was_preempted        ? ran.end - ran.start
+                        : ran.use.cpu_ns >= 0 ? Duration(ran.use.cpu_ns)
+                                              : Duration::zero();
+  ++callback.statistics.inlined;
+  if (took <= node.bound) {
+    node.excess -= std::min<uint32_t>(node.excess, 1);
+    return std::nullopt;
+  }
+  ++callback.statistics.over_bound;
+  node.excess += kExcess;
+  node.queues = node.excess > kMostExcess;
+  if (std::exchange(node.told, true) && !node.queues) {
+    return std::nullopt;
+  }
+  return OverBound{took, node.queues};
+}
+
 Finding finding_of(const Callback & callback, Duration bound, Duration took, bool queues)
 {
   Finding finding;
@@ -54,18 +84,6 @@ Delivery::~Delivery()
   }
 }
 
-void Engine::Impl::make_courier()
-{
-  if (courier) {
-    return;
-  }
-  auto made = new_worker("rclrt courier", nullptr);
-  made->is_left_alone = true;
-  made->is_courier = true;
-  const Lock lock(*mutex);
-  courier = std::move(made);
-}
-
 bool Engine::Impl::deliver(CallbackNode & callback) noexcept
 {
   Delivery * const here = open_here;
@@ -77,7 +95,7 @@ bool Engine::Impl::deliver(CallbackNode & callback) noexcept
   const bool any_order = options.attributes_mode == AttributesMode::kOff;
   const uint32_t level = any_order ? UINT32_MAX : urgency_level(*here->thread_);
   if (
-    !dispatch.may_be_inline(callback, level, lanes, life.workers()) ||
+    !dispatch.may_be_inline(callback, level, lanes.all(), life.workers()) ||
     any_is_out.exchange(true, std::memory_order_acquire)) {
     return false;
   }
@@ -87,29 +105,6 @@ bool Engine::Impl::deliver(CallbackNode & callback) noexcept
   courier->word.store(Worker::kAwakeAndHeld, std::memory_order_relaxed);
   here->engine_ = this;
   return true;
-}
-
-std::optional<Engine::Impl::OverBound> Engine::Impl::watch_bound(
-  CallbackNode & callback, const Ran & ran) noexcept
-{
-  InlineNode & node = *callback.is_inline;
-  // Who waits leaves the CPU by itself, and the middleware with it. Who was preempted is not to blame.
-  const bool was_preempted = !ran.use.has_kept && ran.use.preemptions > 0;
-  const Duration took = !was_preempted        ? ran.end - ran.start
-                        : ran.use.cpu_ns >= 0 ? Duration(ran.use.cpu_ns)
-                                              : Duration::zero();
-  ++callback.statistics.inlined;
-  if (took <= node.bound) {
-    node.excess -= std::min<uint32_t>(node.excess, 1);
-    return std::nullopt;
-  }
-  ++callback.statistics.over_bound;
-  node.excess += kExcess;
-  node.queues = node.excess > kMostExcess;
-  if (std::exchange(node.told, true) && !node.queues) {
-    return std::nullopt;
-  }
-  return OverBound{took, node.queues};
 }
 
 void Engine::Impl::run_delivered() noexcept
@@ -125,7 +120,7 @@ void Engine::Impl::run_delivered() noexcept
     end(worker, ran, section);
   }
   if (over) {
-    add_finding(finding_of(*callback, callback->is_inline->bound, over->took, over->queues));
+    findings.add(finding_of(*callback, callback->is_inline->bound, over->took, over->queues));
     callback.reset();  // perhaps the last owner: before the engine is let go
   }
   // From the store on the engine may be gone.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine_impl.hpp"
+#include "messages/stamps.hpp"
 
 namespace rclrt_core
 {
@@ -74,7 +75,7 @@ DeadlineFrom deadline_counts_from() noexcept
 }
 
 // The thread may lose its CPU between the two clocks. Then the message would look older than it is.
-Clocks Engine::Impl::read_clocks() noexcept
+Clocks read_clocks(Platform & platform) noexcept
 {
   Clocks best;
   Duration shortest = Duration::max();
@@ -90,8 +91,7 @@ Clocks Engine::Impl::read_clocks() noexcept
   return best;
 }
 
-// Under `mutex`, by the thread of the job that has taken the message.
-TimePoint Engine::Impl::count_from_stamp(
+TimePoint count_from_stamp(
   CallbackNode & callback, const ReleaseStamp & job, int64_t stamp_ns, const Clocks & both) noexcept
 {
   StampNode & stamps = *callback.stamps;
@@ -107,7 +107,7 @@ TimePoint Engine::Impl::count_from_stamp(
   return found.deadline;
 }
 
-void Engine::Impl::tell_stamp(const CallbackNode & callback, const StampedDeadline & found)
+Finding finding_of(const CallbackNode & callback, const StampedDeadline & found)
 {
   const std::string error = "clock_error (" + text_of(callback.stamps->clock_error) + ")";
   Finding finding;
@@ -127,7 +127,7 @@ void Engine::Impl::tell_stamp(const CallbackNode & callback, const StampedDeadli
       : "Synchronise the clocks (PTP, chrony), or state a larger clock_error; if the clocks agree, "
         "messages take longer than relative_deadline";
   finding.fix += ". Statistics count how often (stamps_refused)";
-  add_finding(std::move(finding));
+  return finding;
 }
 
 }  // namespace rclrt_core

@@ -236,6 +236,15 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   {
     return std::min(urgency.sequence, backlog.front().sequence) < sequence;
   }
+  /// A job of a callback that sets a clock has ended.
+  void clock_was_set() noexcept
+  {
+    if (!backlog.empty()) {
+      clock_waits_since = backlog.front().release;
+    } else if (running == 0) {
+      clock_waits_since = kNever;
+    }
+  }
   bool inherits_deadlines() const noexcept
   {
     return stamps || relative_deadline() == Duration::zero();

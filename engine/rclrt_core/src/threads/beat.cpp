@@ -9,7 +9,7 @@
 namespace rclrt_core
 {
 
-Beat::~Beat()
+void Beat::end()
 {
   ends_.store(1);
   for (std::size_t i = 0; i < threads_.size(); ++i) {  // a period may be long
@@ -18,6 +18,7 @@ Beat::~Beat()
   for (const auto & thread : threads_) {
     thread->join();
   }
+  threads_.clear();
 }
 
 Status Beat::start(

@@ -20,7 +20,7 @@ class Beat
 {
 public:
   explicit Beat(Platform & platform) : platform_(platform) {}
-  ~Beat();
+  ~Beat() { end(); }
   Beat(const Beat &) = delete;
   Beat & operator=(const Beat &) = delete;
 
@@ -28,6 +28,7 @@ public:
   Status start(
     Duration period, const Attributes & attributes,
     const std::function<void(const Finding &)> & on_finding);
+  void end();
 
 private:
   void beat(Duration period) noexcept;

@@ -50,6 +50,53 @@ Worker & Crew::choose(const Demand & wanted) noexcept
   return coldest != idle.rend() ? *coldest : idle.back();
 }
 
+void Worker::begin(Mutex & mutex, const AttributesEntry & nothing, const AttributesEntry & above)
+{
+  {
+    const std::lock_guard<Mutex> lock(mutex);
+    if (!is_left_alone && urgency.decided() == Demand{&nothing, &nothing}) {
+      urgency.decide({&above, &nothing});
+    }
+  }
+  urgency.begin();
+  urgency.settle_itself();
+}
+
+void Worker::decide_first(const AttributesEntry & its_first) noexcept
+{
+  Demand demand{&its_first, &its_first};
+  demand.rests = its_first.is_ext();
+  if (!its_first.is_ext() || has_slot) {
+    urgency.decide(demand);
+  }
+}
+
+int Worker::settle_first(const AttributesEntry & its_first) noexcept
+{
+  const ThreadUrgency::Outcome outcome = urgency.settle_itself();
+  const bool is_of_first = outcome.wanted.policy == &its_first && outcome.wanted.cpus == &its_first;
+  // Else a job has been given to it, and asks for itself.
+  const int error = is_of_first ? outcome.error : 0;
+  return urgency.take_left_out() ? kCpusLeftOut : error;
+}
+
+void Worker::wait(TimePoint until) const noexcept
+{
+  // Acquire: pairs with the release of the thread that changes the word.
+  while (word.load(std::memory_order_acquire) == kAsleep) {
+    platform.wait(word, kAsleep, until);
+    if (word.load(std::memory_order_acquire) == kAsleep && platform.now() >= until) {
+      break;
+    }
+  }
+}
+
+void Worker::fan_in() noexcept
+{
+  own_deadline = job.deadline;
+  job.deadline = std::min(job.deadline, earliest_to_bring_together(*callback));
+}
+
 void take_from_sleep(Worker & worker, const Urgency & urgency, Calls & calls) noexcept
 {
   worker.sleeping = false;

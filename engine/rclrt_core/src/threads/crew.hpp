@@ -49,6 +49,18 @@ struct Worker : std::enable_shared_from_this<Worker>
   {
   }
 
+  /// By its thread, at its begin, and `mutex` is the engine's lock: it has `above` from now on, unless somebody has decided
+  /// something else already. What it is refused is not told: without the permission it begins as one without attributes.
+  void begin(Mutex & mutex, const AttributesEntry & nothing, const AttributesEntry & above);
+  /// When it goes to sleep for the first time, under the lock.
+  void decide_first(const AttributesEntry & its_first) noexcept;
+  /// Then, without the lock. Returns 0, or the error that is to be told.
+  int settle_first(const AttributesEntry & its_first) noexcept;
+  /// Until the word says that it is awake, or the time is up. By its thread, without the lock.
+  void wait(TimePoint until) const noexcept;
+  /// Under the lock: its job brings together what its group has taken.
+  void fan_in() noexcept;
+
   Platform & platform;
   std::string name;
   Lane * lane =

@@ -153,4 +153,13 @@ void Life::tell_idle(CallbackNode & callback) const noexcept
   platform_.wake_one(callback.idle_word);
 }
 
+void Life::join(const Workers & ended)
+{
+  for (const auto & worker : ended) {
+    if (worker->thread) {  // else it is the one that spins
+      worker->thread->join();
+    }
+  }
+}
+
 }  // namespace rclrt_core

@@ -72,6 +72,7 @@ public:
   Workers take_all();
   /// Under `configuration`: those of groups that are gone. The caller joins them.
   Workers take_ended();
+  static void join(const Workers & ended);
 
   // ---- Threads begin and end
 

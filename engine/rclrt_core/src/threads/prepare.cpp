@@ -10,6 +10,144 @@
 
 namespace rclrt_core
 {
+namespace
+{
+
+// Who asks for threads expects that callbacks run at once.
+void tell_of_idle_threads(Engine::Impl & engine)
+{
+  const bool is_asked_for = engine.options.model == ExecutionModel::kPool &&
+                            engine.options.max_threads > 1 &&
+                            engine.options.max_threads != EngineOptions().max_threads;
+  const GroupNode * only = nullptr;
+  for (const auto & entry : engine.callbacks) {
+    const GroupNode & group = *entry.second->group;
+    if (group.parallelism > 1 || (only && only != &group)) {
+      return;
+    }
+    only = &group;
+  }
+  if (!is_asked_for || !only || only->callbacks < 2) {
+    return;
+  }
+  engine.findings.add(
+    {"group '" + only->name() + "'",
+     std::to_string(engine.options.max_threads) +
+       " threads, but all callbacks are in this one group, "
+       "which is exclusive: one callback runs at a time",
+     0, "Put callbacks that may run at the same time into groups of their own", Severity::kNote});
+}
+
+// A thread that looks for work must give way. A real-time thread does not, and on one CPU it is in the way.
+void prepare_waiting(Engine::Impl & engine)
+{
+  const auto cpus = static_cast<std::size_t>(std::max(1, engine.platform.usable_cpus()));
+  const char * why = cpus == 1 ? "this process may use one CPU only" : nullptr;
+  {
+    const Engine::Impl::Lock lock(*engine.mutex);
+    if (engine.table.nothing().level >= kFirstStrictLevel) {
+      why = "the thread that spins is a real-time thread, and gives way to nobody";
+    }
+    engine.lookouts.allow(why ? 0 : cpus - 1);
+  }
+  if (why && engine.options.waiting.kind != Waiting::kBlock) {
+    engine.findings.add(
+      {std::string("waiting ") + to_string(engine.options.waiting.kind),
+       std::string(why) + "; threads without work sleep at once", 0,
+       "Give the process a second CPU, and start it under SCHED_OTHER (callbacks have attributes "
+       "of their own)."});
+  }
+}
+
+// Under `configuration`. On a thread made for it.
+Status try_on(Engine::Impl & engine, const AttributesEntry & entry, const std::string & subject)
+{
+  const AttributesEntry & nothing = engine.table.nothing();
+  int error = 0;
+  int error_without_cpus = 0;
+  bool left_out = false;
+  Status entered;
+  const auto body = [&] {
+    ThreadUrgency trial(engine.platform, *engine.mutex, nothing);
+    if (entry.is_ext() && engine.deadlines) {
+      entered = trial.enter(*engine.deadlines);
+    }
+    if (!entered.ok()) {
+      return;
+    }
+    trial.begin();
+    const auto ask = [&](const AttributesEntry & cpus) {
+      {
+        const Engine::Impl::Lock lock(*engine.mutex);
+        trial.decide({&entry, &cpus});
+      }
+      return trial.settle_itself().error;
+    };
+    error = ask(entry);
+    left_out = trial.take_left_out();
+    error_without_cpus = error == EINVAL ? ask(nothing) : error;
+    trial.end();
+  };
+  std::unique_ptr<Thread> thread;
+  const Status started = engine.platform.start_thread(ThreadOptions{}, body, {}, &thread);
+  if (!started.ok()) {
+    return started;
+  }
+  thread->join();
+  if (entered.ok() && error == 0 && !left_out) {
+    return {};
+  }
+  Finding finding =
+    engine.platform.explain(subject, entry.complete, left_out ? kCpusLeftOut : error);
+  if (!entered.ok()) {
+    finding = {
+      subject, "asked for " + to_string(entry.complete) + ": " + entered.message(), 0,
+      Engine::Impl::kSlotFix};
+  }
+  if (engine.options.attributes_mode == AttributesMode::kRequire) {
+    return Status::error(to_string(finding));
+  }
+  engine.findings.add(finding);
+  if (error == 0 || error == ENOSPC) {
+    return {};  // the rest is in force, or it passes
+  }
+  const Engine::Impl::Lock lock(*engine.mutex);
+  for (const auto & other : engine.callbacks) {
+    CallbackNode & callback = *other.second;
+    if (callback.policy == &entry) {
+      engine.ready.change(callback, [&] {
+        callback.policy = error_without_cpus == 0 ? &entry : &nothing;
+        callback.cpus = &nothing;
+      });
+    }
+  }
+  return {};
+}
+
+// Ask once for everything that is asked for.
+Status probe(Engine::Impl & engine)
+{
+  const Engine::Impl::Lock configuration_lock(*engine.configuration);
+  std::map<const AttributesEntry *, std::string> asked;
+  for (const auto & entry : engine.callbacks) {
+    asked.emplace(entry.second->policy, entry.second->name());
+  }
+  asked.emplace(&engine.table.intern(engine.timer_thread), "the timer thread");
+  if (engine.accounts.any()) {
+    asked.emplace(
+      &engine.table.intern(engine.accounts.watch_attributes()), "the thread that watches budgets");
+  }
+  asked.erase(&engine.table.nothing());
+  for (const auto & [entry, subject] : asked) {
+    const Status tried = try_on(engine, *entry, subject);
+    if (!tried.ok()) {
+      return tried;
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 const char * const Engine::Impl::kTimerThreadExt =
   "the timer thread: scheduling_policy ext goes by deadlines, and it has none: give it fifo, more "
@@ -38,7 +176,8 @@ Status Engine::Impl::prepare()
     }
     for (const auto & entry : callbacks) {
       if (entry.second->budget) {
-        entry.second->budget->background = &background();  // allocates, before anything runs
+        entry.second->budget->background =
+          &accounts.background();  // allocates, before anything runs
       }
       ready.change(*entry.second, [] {});  // urgencies depend on the base
       wants_realtime |= entry.second->policy->level >= kFirstStrictLevel;
@@ -46,150 +185,21 @@ Status Engine::Impl::prepare()
   }
   {
     const Lock configuration_lock(*configuration);
-    tell_of_idle_threads();
+    tell_of_idle_threads(*this);
   }
-  prepare_waiting();
+  prepare_waiting(*this);
   if (options.lock_memory) {
     for (Finding & finding : platform.lock_memory()) {
-      add_finding(std::move(finding));
+      findings.add(std::move(finding));
     }
   }
   if (!asks) {
     return {};
   }
   for (Finding & finding : platform.check_system(wants_realtime)) {
-    add_finding(std::move(finding));
+    findings.add(std::move(finding));
   }
-  return probe();
-}
-
-// Who asks for threads expects that callbacks run at once.
-void Engine::Impl::tell_of_idle_threads()
-{
-  const bool is_asked_for = options.model == ExecutionModel::kPool && options.max_threads > 1 &&
-                            options.max_threads != EngineOptions().max_threads;
-  const GroupNode * only = nullptr;
-  for (const auto & entry : callbacks) {
-    const GroupNode & group = *entry.second->group;
-    if (group.parallelism > 1 || (only && only != &group)) {
-      return;
-    }
-    only = &group;
-  }
-  if (!is_asked_for || !only || only->callbacks < 2) {
-    return;
-  }
-  add_finding(
-    {"group '" + only->name() + "'",
-     std::to_string(options.max_threads) + " threads, but all callbacks are in this one group, "
-                                           "which is exclusive: one callback runs at a time",
-     0, "Put callbacks that may run at the same time into groups of their own", Severity::kNote});
-}
-
-// A thread that looks for work must give way. A real-time thread does not, and on one CPU it is in the way.
-void Engine::Impl::prepare_waiting()
-{
-  const auto cpus = static_cast<std::size_t>(std::max(1, platform.usable_cpus()));
-  const char * why = cpus == 1 ? "this process may use one CPU only" : nullptr;
-  {
-    const Lock lock(*mutex);
-    if (table.nothing().level >= kFirstStrictLevel) {
-      why = "the thread that spins is a real-time thread, and gives way to nobody";
-    }
-    most_looking = why ? 0 : cpus - 1;
-  }
-  if (why && options.waiting.kind != Waiting::kBlock) {
-    add_finding(
-      {std::string("waiting ") + to_string(options.waiting.kind),
-       std::string(why) + "; threads without work sleep at once", 0,
-       "Give the process a second CPU, and start it under SCHED_OTHER (callbacks have attributes "
-       "of their own)."});
-  }
-}
-
-// Ask once for everything that is asked for.
-Status Engine::Impl::probe()
-{
-  const Lock configuration_lock(*configuration);
-  std::map<const AttributesEntry *, std::string> asked;
-  for (const auto & entry : callbacks) {
-    asked.emplace(entry.second->policy, entry.second->name());
-  }
-  asked.emplace(&table.intern(timer_thread), "the timer thread");
-  if (any_budget()) {
-    asked.emplace(&table.intern(budget_watch()), "the thread that watches budgets");
-  }
-  asked.erase(&table.nothing());
-  for (const auto & [entry, subject] : asked) {
-    const Status tried = try_on(*entry, subject);
-    if (!tried.ok()) {
-      return tried;
-    }
-  }
-  return {};
-}
-
-// Under `configuration`. On a thread made for it.
-Status Engine::Impl::try_on(const AttributesEntry & entry, const std::string & subject)
-{
-  const AttributesEntry & nothing = table.nothing();
-  int error = 0;
-  int error_without_cpus = 0;
-  bool left_out = false;
-  Status entered;
-  const auto body = [&] {
-    ThreadUrgency trial(platform, *mutex, nothing);
-    if (entry.is_ext() && deadlines) {
-      entered = trial.enter(*deadlines);
-    }
-    if (!entered.ok()) {
-      return;
-    }
-    trial.begin();
-    const auto ask = [&](const AttributesEntry & cpus) {
-      {
-        const Lock lock(*mutex);
-        trial.decide({&entry, &cpus});
-      }
-      return trial.settle_itself().error;
-    };
-    error = ask(entry);
-    left_out = trial.take_left_out();
-    error_without_cpus = error == EINVAL ? ask(nothing) : error;
-    trial.end();
-  };
-  std::unique_ptr<Thread> thread;
-  const Status started = platform.start_thread(ThreadOptions{}, body, {}, &thread);
-  if (!started.ok()) {
-    return started;
-  }
-  thread->join();
-  if (entered.ok() && error == 0 && !left_out) {
-    return {};
-  }
-  Finding finding = platform.explain(subject, entry.complete, left_out ? kCpusLeftOut : error);
-  if (!entered.ok()) {
-    finding = {
-      subject, "asked for " + to_string(entry.complete) + ": " + entered.message(), 0, kSlotFix};
-  }
-  if (options.attributes_mode == AttributesMode::kRequire) {
-    return Status::error(to_string(finding));
-  }
-  add_finding(finding);
-  if (error == 0 || error == ENOSPC) {
-    return {};  // the rest is in force, or it passes
-  }
-  const Lock lock(*mutex);
-  for (const auto & other : callbacks) {
-    CallbackNode & callback = *other.second;
-    if (callback.policy == &entry) {
-      ready.change(callback, [&] {
-        callback.policy = error_without_cpus == 0 ? &entry : &nothing;
-        callback.cpus = &nothing;
-      });
-    }
-  }
-  return {};
+  return probe(*this);
 }
 
 // Once the threads have asked for their slots: where attributes are required, every thread that may run an ext

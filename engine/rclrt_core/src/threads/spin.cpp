@@ -6,20 +6,17 @@
 #include <algorithm>
 
 #include "engine_impl.hpp"
+#include "threads/beat.hpp"
 
 namespace rclrt_core
 {
 namespace
 {
 
-// Full rings of threads that have ended, kept until they are read.
-constexpr std::size_t kLeftoverRings = 64;
 // Of threads that outrank everything: more often would leave little for the rest.
 constexpr Duration kShortestBeat = std::chrono::microseconds(50);
 
-}  // namespace
-
-std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
+std::size_t threads_of(const Lane & lane, const EngineOptions & options) noexcept
 {
   switch (options.model) {
     case ExecutionModel::kEvents:
@@ -31,6 +28,14 @@ std::size_t Engine::Impl::threads_of(const Lane & lane) const noexcept
   }
   return std::max<std::size_t>(1, std::min(options.max_threads, lane.parallelism));
 }
+
+bool wants_beat(const EngineOptions & options, const Attributes & timer_thread)
+{
+  return options.waiting.beat > Duration::zero() &&
+         options.attributes_mode != AttributesMode::kOff && is_fixed_priority(timer_thread.policy);
+}
+
+}  // namespace
 
 std::shared_ptr<Worker> Engine::Impl::new_worker(const std::string & name, Lane * lane)
 {
@@ -60,54 +65,12 @@ Status Engine::Impl::start_thread(
   const auto body = [this, worker, &above] {
     worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
     enter_deadlines(*worker);
-    begin(*worker, above);
+    worker->begin(*mutex, table.nothing(), above);
     work(*worker);
     worker->urgency.end();
   };
   return life.start(
-    worker, thread_options, body, [this](const Finding & finding) { add_finding(finding); });
-}
-
-// By the worker's thread. What it is refused is not told here: without the permission it begins as one without
-// attributes.
-void Engine::Impl::begin(Worker & worker, const AttributesEntry & above)
-{
-  {
-    const Lock lock(*mutex);
-    const Demand undecided{&table.nothing(), &table.nothing()};
-    // Of the timer thread somebody may have decided something else already.
-    if (!worker.is_left_alone && worker.urgency.decided() == undecided) {
-      worker.urgency.decide({&above, &table.nothing()});
-    }
-  }
-  worker.urgency.begin();
-  worker.urgency.settle_itself();
-}
-
-// Under the lock, by a worker that goes to sleep for the first time.
-void Engine::Impl::decide_first(Worker & worker, const AttributesEntry & first) noexcept
-{
-  Demand demand{&first, &first};
-  demand.rests = first.is_ext();
-  if (!first.is_ext() || worker.has_slot) {
-    worker.urgency.decide(demand);
-  }
-}
-
-// The same worker, after it has left the lock.
-void Engine::Impl::settle_first(Worker & worker, const AttributesEntry & first) noexcept
-{
-  const ThreadUrgency::Outcome outcome = worker.urgency.settle_itself();
-  const bool is_of_first = outcome.wanted.policy == &first && outcome.wanted.cpus == &first;
-  int error =
-    is_of_first ? outcome.error : 0;  // else a job has been given to it, and asks for itself
-  if (worker.urgency.take_left_out()) {
-    error = kCpusLeftOut;
-  }
-  if (error != 0) {
-    add_finding(platform.explain("thread '" + worker.name + "'", first.complete, error));
-  }
-  worker.first.store(nullptr, std::memory_order_release);
+    worker, thread_options, body, [this](const Finding & finding) { findings.add(finding); });
 }
 
 // By the worker's thread.
@@ -128,7 +91,7 @@ void Engine::Impl::enter_deadlines(Worker & worker)
     const Lock lock(*mutex);
     worker.has_slot = true;
   } else {
-    add_finding(
+    findings.add(
       {"thread '" + worker.name + "'",
        entered.message() +
          "; jobs with scheduling_policy ext that it runs go without, until the next spin",
@@ -139,7 +102,7 @@ void Engine::Impl::enter_deadlines(Worker & worker)
 // Under `configuration`.
 Status Engine::Impl::grow(Lane & lane)
 {
-  while (lane.threads < threads_of(lane)) {
+  while (lane.threads < threads_of(lane, options)) {
     const std::string name = lane.name + " " + std::to_string(lane.threads);
     const Status started = start_thread(new_worker(name, &lane), *lane.first);
     if (!started.ok()) {
@@ -154,7 +117,7 @@ Status Engine::Impl::grow(Lane & lane)
 Status Engine::Impl::start_threads()
 {
   const Lock configuration_lock(*configuration);
-  auto driver = new_worker("rclrt timers", timer_lane);
+  auto driver = new_worker("rclrt timers", lanes.of_timers());
   driver->drives_timers = true;
   const AttributesEntry & first = table.intern(timer_thread);
   {
@@ -167,45 +130,12 @@ Status Engine::Impl::start_threads()
     timer_driver = nullptr;
   }
   if (status.ok()) {
-    status = watch_budgets();
+    status = accounts.watch();
   }
-  for (auto lane = lanes.begin(); status.ok() && lane != lanes.end(); ++lane) {
+  for (auto lane = lanes.all().begin(); status.ok() && lane != lanes.all().end(); ++lane) {
     status = grow(*lane);
   }
   return status;
-}
-
-Status Engine::Impl::start_beat()
-{
-  Attributes attributes;
-  {
-    const Lock configuration_lock(*configuration);
-    attributes = timer_thread;
-  }
-  const bool is_wanted = options.waiting.beat > Duration::zero() &&
-                         options.attributes_mode != AttributesMode::kOff &&
-                         is_fixed_priority(attributes.policy);
-  if (!is_wanted) {
-    return {};
-  }
-  // Below all jobs: one that computes needs no reminder, and must not be driven to another CPU.
-  attributes = {};
-  attributes.policy = SchedulingPolicy::kFifo;
-  attributes.priority = 1;
-  beat = std::make_unique<Beat>(platform);
-  return beat->start(
-    std::max(options.waiting.beat, kShortestBeat), attributes,
-    [this](const Finding & finding) { add_finding(finding); });
-}
-
-void Engine::Impl::let_run()
-{
-  Section section(*mutex);
-  life.let_run();
-  wake_timer_driver(section.calls);
-  for (Lane & lane : lanes) {
-    dispatch.begin(lane, section.calls);
-  }
 }
 
 void Engine::Impl::join_all()
@@ -215,7 +145,8 @@ void Engine::Impl::join_all()
     const Lock configuration_lock(*configuration);
     ended = life.take_all();
   }
-  join(ended);
+  Life::join(ended);
+  trace.keep(ended);
   std::shared_ptr<Worker> out;
   {
     const Lock configuration_lock(*configuration);
@@ -230,30 +161,8 @@ void Engine::Impl::join_all()
   const Lock lock(*mutex);
   life.let_run(false);
   timer_driver = nullptr;
-  for (Lane & lane : lanes) {
+  for (Lane & lane : lanes.all()) {
     lane.threads = 0;
-  }
-}
-
-void Engine::Impl::join(const Workers & ended)
-{
-  for (const auto & worker : ended) {
-    if (worker->thread) {  // else it is the one that spins
-      worker->thread->join();
-    }
-    keep_trace(*worker);
-  }
-}
-
-void Engine::Impl::keep_trace(Worker & worker)
-{
-  const Lock lock(*trace_mutex);
-  worker.reader.read(
-    worker.ring, [this](const rclrt_job_record & record) { leftover.push_back(record); });
-  leftover_dropped += worker.reader.missed(worker.ring);
-  // Of a user who never reads, keep no more than this.
-  for (; leftover.size() > kLeftoverRings * options.trace_capacity; ++leftover_dropped) {
-    leftover.pop_front();
   }
 }
 
@@ -261,14 +170,14 @@ void Engine::Impl::keep_trace(Worker & worker)
 std::shared_ptr<Worker> Engine::Impl::join_in()
 {
   const Lock configuration_lock(*configuration);
-  auto worker = new_worker("rclrt events", shared_lane);
+  auto worker = new_worker("rclrt events", &lanes.shared());
   worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
   worker->urgency.belongs_to_the_user();
   enter_deadlines(*worker);
   worker->urgency.begin();
   life.add(worker);
   const Lock lock(*mutex);
-  shared_lane->only = worker.get();
+  lanes.shared().only = worker.get();
   return worker;
 }
 
@@ -278,7 +187,7 @@ void Engine::Impl::step_out(Worker & worker)
   const AttributesEntry & nothing = table.nothing();
   {
     const Lock lock(*mutex);
-    shared_lane->only = nullptr;
+    lanes.shared().only = nullptr;
     if (!worker.is_left_alone) {
       worker.urgency.decide({&nothing, &nothing});
     }
@@ -286,52 +195,71 @@ void Engine::Impl::step_out(Worker & worker)
   const int error = worker.urgency.is_settled() ? 0 : worker.urgency.settle().error;
   worker.urgency.end();
   if (error != 0) {
-    add_finding(platform.explain("the thread that spins, afterwards", nothing.complete, error));
+    findings.add(platform.explain("the thread that spins, afterwards", nothing.complete, error));
   }
 }
 
-Status Engine::Impl::spin()
+Status Engine::spin()
 {
-  if (!life.begin()) {
+  if (!impl_->life.begin()) {
     return Status::error("spin() called while already spinning");
   }
-  Status status = prepare();
+  Status status = impl_->prepare();
   if (status.ok()) {
-    status = start_threads();
+    status = impl_->start_threads();
   }
   std::shared_ptr<Worker> here;
-  if (status.ok() && options.model == ExecutionModel::kEvents) {
-    here = join_in();
+  if (status.ok() && impl_->options.model == ExecutionModel::kEvents) {
+    here = impl_->join_in();
   }
   if (status.ok()) {
-    life.wait_for_arrivals(here.get());
-    status = check_slots();
+    impl_->life.wait_for_arrivals(here.get());
+    status = impl_->check_slots();
+  }
+  Beat beat(impl_->platform);
+  Impl::Lock configuration(*impl_->configuration);
+  const bool is_wanted = wants_beat(impl_->options, impl_->timer_thread);
+  configuration.unlock();
+  if (status.ok() && is_wanted) {
+    // Below all jobs: one that computes needs no reminder, and must not be driven to another CPU.
+    Attributes attributes;
+    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.priority = 1;
+    status = beat.start(
+      std::max(impl_->options.waiting.beat, kShortestBeat), attributes,
+      [this](const Finding & finding) { impl_->findings.add(finding); });
   }
   if (status.ok()) {
-    status = start_beat();
-  }
-  if (status.ok()) {
-    let_run();
+    {
+      Section section(*impl_->mutex);
+      impl_->life.let_run();
+      if (impl_->timer_driver) {
+        call(*impl_->timer_driver, section.calls);
+      }
+      for (Lane & lane : impl_->lanes.all()) {
+        impl_->dispatch.begin(lane, section.calls);
+      }
+    }
     if (here) {
-      work(*here);
+      impl_->work(*here);
     } else {
-      life.wait_until_stopped();
+      impl_->life.wait_until_stopped();
     }
   }
   if (here) {
-    step_out(*here);
+    impl_->step_out(*here);
   }
-  stop();
-  beat.reset();
-  join_all();
+  impl_->stop();
+  beat.end();
+  impl_->join_all();
   {
-    Section section(*mutex);
-    while (release_held(section.calls)) {
+    Section section(*impl_->mutex);
+    while (impl_->release_held(section.calls)) {
       section.leave();
       section.enter();
     }
   }
-  life.end();
+  impl_->life.end();
   return status;
 }
 

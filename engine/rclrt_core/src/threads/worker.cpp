@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine_impl.hpp"
+#include "messages/stamps.hpp"
 #include "trace/record.hpp"
 
 namespace rclrt_core
@@ -18,11 +19,12 @@ namespace
 // After a job has lost its CPU, so many of the same callback are measured by system calls.
 constexpr uint8_t kMeasuredJobs = 16;
 
-// After another thread has needed the CPU, nobody looks for work for so long: twice as long each time, and a little less
-// after each look without loss. On a busy machine a job that is looked for comes later than one that is woken.
-constexpr Duration kShortestPause = std::chrono::milliseconds(100);
-constexpr Duration kLongestPause = std::chrono::seconds(5);
-constexpr int kForgets = 256;
+Finding refusal(const Worker & worker, const Demand & asked, int error)
+{
+  Attributes refused = asked.policy->asked;
+  refused.cpu_affinity = asked.cpus->asked.cpu_affinity;
+  return worker.platform.explain(worker.callback->name(), refused, error);
+}
 
 }  // namespace
 
@@ -30,9 +32,9 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) no
 {
   const AttributesEntry * const first = worker.first.load(std::memory_order_relaxed);
   if (first) {
-    decide_first(worker, *first);
+    worker.decide_first(*first);
   }
-  const Look look = look_of(worker);
+  const Look look = life.runs() ? lookouts.next_look(worker) : Look();
   Demand rest = worker.urgency.decided();
   if (look.any() && !worker.is_left_alone) {
     worker.urgency.decide({&table.nothing(), rest.cpus});  // gives way to all that works
@@ -46,7 +48,11 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) no
   const bool has_just_begun = !life.runs();
   section.lock.unlock();
   if (first) {
-    settle_first(worker, *first);
+    const int error = worker.settle_first(*first);
+    if (error != 0) {
+      findings.add(platform.explain("thread '" + worker.name + "'", first->complete, error));
+    }
+    worker.first.store(nullptr, std::memory_order_release);
   } else if (!worker.urgency.is_settled()) {
     worker.urgency.settle();
   }
@@ -56,64 +62,14 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) no
   section.calls.go();
   const TimePoint idle_since = is_lookout ? platform.now() : TimePoint{};
   if (look.any()) {
-    look_for_work(worker, idle_since, look, until);
+    lookouts.look(worker, idle_since, look, until);
   }
-  wait(worker, until);
+  worker.wait(until);
   section.enter();
   wake_up(worker);
   if (is_lookout && worker.lane->lookout == &worker) {
     worker.lane->lookout = nullptr;
     worker.lane->arrivals.add(platform.now() - idle_since);
-  }
-}
-
-void Engine::Impl::wait(const Worker & worker, TimePoint until) noexcept
-{
-  // Acquire: pairs with the release of the thread that changes the word.
-  while (worker.word.load(std::memory_order_acquire) == Worker::kAsleep) {
-    platform.wait(worker.word, Worker::kAsleep, until);
-    if (worker.word.load(std::memory_order_acquire) == Worker::kAsleep && platform.now() >= until) {
-      break;
-    }
-  }
-}
-
-// At most one thread of a lane, and one less than there are CPUs: a thread that finds work needs a CPU as well as the
-// one that brings it.
-Look Engine::Impl::look_of(Worker & worker) noexcept
-{
-  Lane * const lane = worker.lane;
-  if (options.waiting.kind == Waiting::kBlock || !lane || !life.runs()) {
-    return {};
-  }
-  if (lane->lookout && lane->lookout->looks.load(std::memory_order_relaxed)) {
-    return {};
-  }
-  lane->lookout = &worker;
-  const Look look = lane->arrivals.look(options.waiting);
-  if (!look.any() || looking >= most_looking || platform.now() < no_look_before) {
-    return {};
-  }
-  ++looking;
-  worker.looks.store(true, std::memory_order_relaxed);
-  return look;
-}
-
-void Engine::Impl::look_for_work(
-  Worker & worker, TimePoint idle_since, const Look & look, TimePoint until) noexcept
-{
-  wait(worker, std::min(until, add_saturating(idle_since, look.from)));
-  const TimePoint end = std::min(until, add_saturating(idle_since, look.to));
-  const bool has_kept = platform.spin(worker.word, Worker::kAsleep, end);
-  worker.looks.store(false, std::memory_order_relaxed);
-  const Lock lock(*mutex);
-  --looking;
-  if (has_kept) {
-    pause = std::max(kShortestPause, pause - pause / kForgets);
-  } else {
-    pause = std::max(kShortestPause, pause);
-    no_look_before = platform.now() + pause;
-    pause = std::min(kLongestPause, 2 * pause);
   }
 }
 
@@ -141,15 +97,6 @@ bool Engine::Impl::gives_way(Worker & worker, const CallbackNode & next, Section
   return true;
 }
 
-bool Engine::Impl::pick(Worker & worker, uint64_t before_sequence) noexcept
-{
-  CallbackNode * const best = Dispatch::next_before(lanes, before_sequence);
-  if (best) {
-    bind(worker, *best);
-  }
-  return best != nullptr;
-}
-
 void Engine::Impl::bind(Worker & worker, CallbackNode & callback) noexcept
 {
   ready.take(callback, worker);
@@ -159,7 +106,7 @@ void Engine::Impl::bind(Worker & worker, CallbackNode & callback) noexcept
   worker.message = RCLRT_TRACE_NO_MESSAGE;
   worker.is_measured = callback.measured_jobs > 0;
   worker.job.is_given_up = callback.budget && budgets.gives_up(callback, worker.job);
-  fan_in(worker);
+  worker.fan_in();
   worker.job_demand = {
     callback.policy, callback.cpus, callback.policy->is_ext() ? worker.job.deadline : kNever};
   if (callback.policy->is_ext() && worker.asked_for_slot && !worker.has_slot) {
@@ -187,16 +134,9 @@ void Engine::Impl::settle(Worker & worker) noexcept
     const bool is_told = std::exchange(worker.callback->told_of_cpus, true);
     lock.unlock();
     if (!is_told) {
-      tell_refusal(worker, worker.job_demand, kCpusLeftOut);
+      findings.add(refusal(worker, worker.job_demand, kCpusLeftOut));
     }
   }
-}
-
-void Engine::Impl::tell_refusal(const Worker & worker, const Demand & asked, int error)
-{
-  Attributes refused = asked.policy->asked;
-  refused.cpu_affinity = asked.cpus->asked.cpu_affinity;
-  add_finding(platform.explain(worker.callback->name(), refused, error));
 }
 
 // What is refused is not asked for again, unless somebody has asked for something else meanwhile. Nothing is left
@@ -230,7 +170,7 @@ bool Engine::Impl::decide_less(Worker & worker, const ThreadUrgency::Outcome & r
     }
   }
   if (is_told) {
-    tell_refusal(worker, asked, refused.error);
+    findings.add(refusal(worker, asked, refused.error));
   }
   return is_less;
 }
@@ -268,7 +208,7 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
   return ran.outcome != RCLRT_JOB_EMPTY;
 }
 
-Engine::Impl::Ran Engine::Impl::run(Worker & worker) noexcept
+Ran Engine::Impl::run(Worker & worker) noexcept
 {
   const CallbackNode & callback = *worker.callback;
   const Running running{this, &worker, running_here};
@@ -343,7 +283,7 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
   finish(worker, is_run, section.calls);
   const bool sets_clock = worker.callback->sets_clock;
   if (sets_clock) {
-    clock_was_set(*worker.callback);
+    worker.callback->clock_was_set();
   }
 
   std::shared_ptr<CallbackNode> finished = std::move(worker.callback);
@@ -355,10 +295,10 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
       life.tell_idle(*finished);
     }
     if (is_over_budget) {
-      tell_over_budget(*finished);
+      findings.add(over_budget(*finished));
     }
     if (refused_stamp) {
-      tell_stamp(*finished, *refused_stamp);
+      findings.add(finding_of(*finished, *refused_stamp));
     }
     finished.reset();
     section.enter();
@@ -418,7 +358,7 @@ void Engine::Impl::work(Worker & worker) noexcept
         bind(worker, *next);
         execute(worker, section);
       } else {
-        sleep(worker, releases ? next_timer_release() : kNever, section);
+        sleep(worker, releases ? clocks.next_release() : kNever, section);
       }
     }
     life.retire(worker, section);
@@ -426,45 +366,46 @@ void Engine::Impl::work(Worker & worker) noexcept
   life.arrive();  // it may have ended before anybody let it run
 }
 
-bool Engine::Impl::run_one(TimePoint until, uint64_t before_sequence)
+bool Engine::run_one(TimePoint until, uint64_t before_sequence)
 {
-  Worker & worker = *visitor;
+  Worker & worker = *impl_->visitor;
   bool ran = false;
-  Section section(*mutex);
-  worker.thread_id.store(platform.current_thread(), std::memory_order_relaxed);
-  dispatch.set_visitor(&worker);
-  timer_driver = &worker;
-  while (!ran && !life.is_stopped()) {
-    release_all_due(section);
-    if (pick(worker, before_sequence)) {
-      const bool goes_without =
-        worker.callback->policy != &table.nothing() || worker.callback->cpus != &table.nothing();
-      if (goes_without && !std::exchange(told_of_visitor, true)) {
+  Section section(*impl_->mutex);
+  worker.thread_id.store(impl_->platform.current_thread(), std::memory_order_relaxed);
+  impl_->dispatch.set_visitor(&worker);
+  impl_->timer_driver = &worker;
+  while (!ran && !impl_->life.is_stopped()) {
+    impl_->release_all_due(section);
+    if (CallbackNode * const best = Dispatch::next_before(impl_->lanes.all(), before_sequence)) {
+      impl_->bind(worker, *best);
+      const bool goes_without = worker.callback->policy != &impl_->table.nothing() ||
+                                worker.callback->cpus != &impl_->table.nothing();
+      if (goes_without && !std::exchange(impl_->told_of_visitor, true)) {
         section.lock.unlock();
-        add_finding(
+        impl_->findings.add(
           {worker.callback->name(),
            "has attributes, but runs with those of the thread that called a function like "
            "spin_some()",
            0, "Attributes are in force under spin()."});
         section.enter();
       }
-      ran = execute(worker, section);
-    } else if (platform.now() < until) {
-      sleep(worker, std::min(until, next_timer_release()), section);
+      ran = impl_->execute(worker, section);
+    } else if (impl_->platform.now() < until) {
+      impl_->sleep(worker, std::min(until, impl_->clocks.next_release()), section);
     } else {
       break;
     }
   }
-  dispatch.set_visitor(nullptr);
-  timer_driver = nullptr;
+  impl_->dispatch.set_visitor(nullptr);
+  impl_->timer_driver = nullptr;
   return ran;
 }
 
-uint64_t Engine::Impl::next_sequence()
+uint64_t Engine::next_sequence()
 {
-  Section section(*mutex);
-  release_all_due(section);
-  return ready.next_sequence();
+  Section section(*impl_->mutex);
+  impl_->release_all_due(section);
+  return impl_->ready.next_sequence();
 }
 
 }  // namespace rclrt_core

@@ -12,79 +12,63 @@ namespace rclrt_core
 namespace
 {
 
-// A sleep is relative to CLOCK_MONOTONIC; this bounds how late a step of the system clock is seen.
-constexpr Duration kSystemClockPoll = std::chrono::milliseconds(100);
 // In one section of the lock: it is left between them, however many timers are due.
 constexpr int kMaxReleases = 8;
 
-}  // namespace
-
-ClockId Engine::Impl::add_clock(std::function<int64_t()> now_ns)
+CallbackNode * timer_of(CallbackNode * callback) noexcept
 {
-  const Lock configuration_lock(*configuration);
-  ClockId clock = 0;
-  while (has_clock(clock)) {
-    ++clock;
-  }
-  if (clock == clocks.size()) {
-    std::vector<std::unique_ptr<ClockState>> more(clock + 1);
-    more[clock] = std::make_unique<ClockState>();
-    const Lock lock(*mutex);
-    std::move(clocks.begin(), clocks.end(), more.begin());
-    clocks.swap(more);
-  }
-  const Lock lock(*mutex);
-  clocks[clock]->now_ns.swap(now_ns);
-  clocks[clock]->last_now_ns = INT64_MIN;
-  return clock;
+  return callback && callback->timer ? callback : nullptr;
 }
 
-Status Engine::Impl::remove_clock(ClockId clock)
+}  // namespace
+
+ClockId Engine::add_clock(std::function<int64_t()> now_ns)
+{
+  const Impl::Lock configuration_lock(*impl_->configuration);
+  return impl_->clocks.add(std::move(now_ns), *impl_->mutex);
+}
+
+Status Engine::remove_clock(ClockId clock)
 {
   std::function<int64_t()> dropped;  // after the locks: it may hold anything
-  const Lock configuration_lock(*configuration);
-  if (clock <= kSystemClock || !has_clock(clock)) {
+  const Impl::Lock configuration_lock(*impl_->configuration);
+  if (clock <= kSystemClock || !impl_->clocks.has(clock)) {
     return Status::error(
       "remove_clock(): clock " + std::to_string(clock) + " was not added to this engine");
   }
-  for (const auto & entry : callbacks) {
+  for (const auto & entry : impl_->callbacks) {
     if (entry.second->timer && entry.second->timer->clock == clock) {
       return Status::error(
         "remove_clock(): clock " + std::to_string(clock) + " still drives timer '" +
         entry.second->name() + "'; remove it, or give it another clock");
     }
   }
-  const Lock lock(*mutex);
-  std::swap(dropped, clocks[clock]->now_ns);
+  const Impl::Lock lock(*impl_->mutex);
+  std::swap(dropped, impl_->clocks[clock].now_ns);
   return {};
 }
 
 void Engine::Impl::arm(TimerNode & timer, int64_t after_ns, Calls & calls) noexcept
 {
-  ClockState & clock = *clocks[timer.clock];
+  ClockState & clock = clocks[timer.clock];
   const int64_t now_ns = clock.now_ns();
   const int64_t next_ns = add_saturating_ns(now_ns, after_ns);
   clock.last_now_ns = std::max(clock.last_now_ns, now_ns);
   timer.cancelled = false;
   clock.queue.arm(timer, next_ns);
   if (clock.driven && clock.queue.next_ns() == next_ns) {
-    wake_timer_driver(calls);
+    if (timer_driver) {
+      call(*timer_driver, calls);
+    }
   } else if (!clock.driven && next_ns <= now_ns) {
     release_due(clock, calls);  // the clock may stand still for long
-  }
-}
-
-void Engine::Impl::wake_timer_driver(Calls & calls) noexcept
-{
-  if (timer_driver) {
-    call(*timer_driver, calls);
   }
 }
 
 void Engine::Impl::release_all_due(Section & section) noexcept
 {
   for (const ClockId clock : {kSteadyClock, kSystemClock}) {
-    while (!clocks[clock]->queue.empty() && release_due(*clocks[clock], section.calls)) {
+    while (!clocks[clock].queue.empty() && release_due(clocks[clock], section.calls)) {
       section.leave();
       section.enter();
     }
@@ -96,8 +80,7 @@ bool Engine::Impl::release_due(ClockState & clock, Calls & calls) noexcept
   // What a message has told of a clock was so when the message came.
   const bool is_told = !clock.driven && running_here && running_here->worker->callback->sets_clock;
   const TimePoint now = is_told ? running_here->worker->job.release : platform.now();
-  const int64_t now_ns =
-    &clock == clocks[kSteadyClock].get() ? nanoseconds_of(now) : clock.now_ns();
+  const int64_t now_ns = &clock == &clocks[kSteadyClock] ? nanoseconds_of(now) : clock.now_ns();
   if (now_ns < clock.last_now_ns) {
     clock.queue.rebase(now_ns);  // O(n log n) in the timers of the clock
   }
@@ -143,65 +126,43 @@ bool Engine::Impl::release_due(ClockState & clock, Calls & calls) noexcept
   return clock.queue.next_ns() <= now_ns;
 }
 
-bool Engine::Impl::has_simulated_timers() const noexcept
-{
-  return std::any_of(clocks.begin(), clocks.end(), [](const auto & clock) {
-    return !clock->driven && !clock->queue.empty();
-  });
-}
-
-TimePoint Engine::Impl::next_timer_release() noexcept
-{
-  TimePoint next = kNever;
-  if (!clocks[kSteadyClock]->queue.empty()) {
-    next = time_point_of(clocks[kSteadyClock]->queue.next_ns());
-  }
-  ClockState & system = *clocks[kSystemClock];
-  if (!system.queue.empty()) {
-    const Duration wait(system.queue.next_ns() - system.now_ns());
-    next = std::min(next, platform.now() + std::min(wait, kSystemClockPoll));
-  }
-  return next;
-}
-
-void Engine::Impl::clock_changed(ClockId clock) noexcept
+void Engine::clock_changed(ClockId clock) noexcept
 {
   for (bool more = true; more;) {
-    Section section(*mutex);
-    more = has_clock(clock) && release_due(*clocks[clock], section.calls);
+    Section section(*impl_->mutex);
+    more = impl_->clocks.has(clock) && impl_->release_due(impl_->clocks[clock], section.calls);
   }
 }
 
-Status Engine::Impl::cancel_timer(const std::shared_ptr<Callback> & timer)
+Status Engine::cancel_timer(const std::shared_ptr<Callback> & timer)
 {
-  const Lock lock(*mutex);
-  CallbackNode * const callback = known_timer(timer);
+  const Impl::Lock lock(*impl_->mutex);
+  CallbackNode * const callback = timer_of(impl_->known(timer));
   if (!callback) {
     return Status::error("cancel_timer(): not a timer of this engine");
   }
   callback->timer->cancelled = true;
-  clocks[callback->timer->clock]->queue.disarm(*callback->timer);
-  ready.withdraw(*callback, platform.now());
+  impl_->clocks.disarm(*callback->timer);
+  impl_->ready.withdraw(*callback, impl_->platform.now());
   return {};
 }
 
-Status Engine::Impl::reset_timer(
-  const std::shared_ptr<Callback> & timer, std::optional<Duration> first)
+Status Engine::reset_timer(const std::shared_ptr<Callback> & timer, std::optional<Duration> first)
 {
-  Section section(*mutex);
-  CallbackNode * const callback = known_timer(timer);
+  Section section(*impl_->mutex);
+  CallbackNode * const callback = timer_of(impl_->known(timer));
   if (!callback) {
     return Status::error("reset_timer(): not a timer of this engine");
   }
-  ready.withdraw(*callback, platform.now());
-  arm(*callback->timer, first ? first->count() : callback->timer->period_ns, section.calls);
+  impl_->ready.withdraw(*callback, impl_->platform.now());
+  impl_->arm(*callback->timer, first ? first->count() : callback->timer->period_ns, section.calls);
   return {};
 }
 
-Status Engine::Impl::set_timer_period(const std::shared_ptr<Callback> & timer, Duration period)
+Status Engine::set_timer_period(const std::shared_ptr<Callback> & timer, Duration period)
 {
-  Section section(*mutex);
-  CallbackNode * const callback = known_timer(timer);
+  Section section(*impl_->mutex);
+  CallbackNode * const callback = timer_of(impl_->known(timer));
   if (!callback) {
     return Status::error("set_timer_period(): not a timer of this engine");
   }
@@ -212,50 +173,50 @@ Status Engine::Impl::set_timer_period(const std::shared_ptr<Callback> & timer, D
   }
   const bool began_again = callback->timer->releases_when_done() && period > Duration::zero();
   callback->timer->asked_period_ns = period.count();
-  follow_period(*callback->timer);
+  Accounts::follow_period(*callback->timer);
   if (began_again) {
-    arm(*callback->timer, period.count(), section.calls);
+    impl_->arm(*callback->timer, period.count(), section.calls);
   }
   return {};
 }
 
-Status Engine::Impl::set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId clock)
+Status Engine::set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId clock)
 {
-  const Lock configuration_lock(*configuration);
-  Section section(*mutex);
-  CallbackNode * const callback = known_timer(timer);
+  const Impl::Lock configuration_lock(*impl_->configuration);
+  Section section(*impl_->mutex);
+  CallbackNode * const callback = timer_of(impl_->known(timer));
   if (!callback) {
     return Status::error("set_timer_clock(): not a timer of this engine");
   }
-  if (!has_clock(clock)) {
+  if (!impl_->clocks.has(clock)) {
     return Status::error(
       "timer '" + callback->name() + "': unknown clock " + std::to_string(clock));
   }
   TimerNode & node = *callback->timer;
-  clocks[node.clock]->queue.disarm(node);
-  ready.withdraw(*callback, platform.now());
+  impl_->clocks.disarm(node);
+  impl_->ready.withdraw(*callback, impl_->platform.now());
   node.clock = clock;
   if (!node.cancelled) {
-    arm(node, node.period_ns, section.calls);
+    impl_->arm(node, node.period_ns, section.calls);
   }
   return {};
 }
 
-bool Engine::Impl::is_timer_cancelled(const std::shared_ptr<Callback> & timer) const
+bool Engine::is_timer_cancelled(const std::shared_ptr<Callback> & timer) const
 {
-  Lock lock(*mutex);
-  const CallbackNode * callback = known_timer(timer);
+  Impl::Lock lock(*impl_->mutex);
+  const CallbackNode * callback = timer_of(impl_->known(timer));
   return !callback || callback->timer->cancelled;
 }
 
-Duration Engine::Impl::time_until_release(const std::shared_ptr<Callback> & timer) const
+Duration Engine::time_until_release(const std::shared_ptr<Callback> & timer) const
 {
-  Lock lock(*mutex);
-  const CallbackNode * callback = known_timer(timer);
+  Impl::Lock lock(*impl_->mutex);
+  const CallbackNode * callback = timer_of(impl_->known(timer));
   if (!callback || callback->timer->cancelled) {
     return Duration::max();
   }
-  return Duration(callback->timer->next_ns - clocks[callback->timer->clock]->now_ns());
+  return Duration(callback->timer->next_ns - impl_->clocks[callback->timer->clock].now_ns());
 }
 
 }  // namespace rclrt_core

@@ -10,46 +10,28 @@
 namespace rclrt_core
 {
 
-void Engine::Impl::add_finding(Finding finding)
-{
-  {
-    const Lock lock(*findings_mutex);
-    const bool known_already =
-      std::any_of(findings.begin(), findings.end(), [&](const Finding & other) {
-        return other.subject == finding.subject && other.what == finding.what;
-      });
-    if (known_already) {
-      return;
-    }
-    findings.push_back(std::move(finding));
-  }
-  if (options.on_finding) {
-    options.on_finding();
-  }
-}
-
-std::vector<ThreadReport> Engine::Impl::threads() const
+std::vector<ThreadReport> Engine::threads() const
 {
   std::vector<ThreadReport> reports;
-  const Lock configuration_lock(*configuration);
-  for (const auto & worker : life.workers()) {
+  const Impl::Lock configuration_lock(*impl_->configuration);
+  for (const auto & worker : impl_->life.workers()) {
     ThreadReport report;
     report.name = worker->name;
     report.id = worker->thread_id.load(std::memory_order_relaxed);
     report.jobs = worker->jobs.load(std::memory_order_relaxed);
-    if (report.id != 0 && platform.read_back(report.id, &report.in_force) == 0) {
+    if (report.id != 0 && impl_->platform.read_back(report.id, &report.in_force) == 0) {
       reports.push_back(std::move(report));  // a thread that has not begun or has ended is not
     }
   }
   return reports;
 }
 
-void Engine::Impl::keep_cpus()
+void Engine::keep_cpus()
 {
   std::vector<Finding> found;
   {
-    const Lock configuration_lock(*configuration);
-    for (const auto & worker : life.workers()) {
+    const Impl::Lock configuration_lock(*impl_->configuration);
+    for (const auto & worker : impl_->life.workers()) {
       ThreadUrgency::Strayed strayed;
       if (worker->urgency.keep_cpus(&strayed)) {
         found.push_back(
@@ -66,11 +48,11 @@ void Engine::Impl::keep_cpus()
     }
   }
   for (Finding & finding : found) {
-    add_finding(std::move(finding));
+    impl_->findings.add(std::move(finding));
   }
 }
 
-std::vector<WaitingReport> Engine::Impl::waiting() const
+std::vector<WaitingReport> Engine::waiting() const
 {
   struct Kept
   {
@@ -80,9 +62,9 @@ std::vector<WaitingReport> Engine::Impl::waiting() const
 
   std::vector<WaitingReport> reports;
   std::vector<Kept> kept;  // perhaps the last owners: destroyed without the locks
-  const Workers workers = traced_workers();
-  const Lock configuration_lock(*configuration);
-  for (const auto & entry : callbacks) {
+  const Impl::Workers workers = impl_->traced_workers();
+  const Impl::Lock configuration_lock(*impl_->configuration);
+  for (const auto & entry : impl_->callbacks) {
     const CallbackNode & callback = *entry.second;
     const std::size_t before = kept.size();
     bool is_kept = true;
@@ -91,7 +73,7 @@ std::vector<WaitingReport> Engine::Impl::waiting() const
       kept.reserve(2 * kept.capacity() + workers.size());
     }
     {
-      const Lock lock(*mutex);
+      const Impl::Lock lock(*impl_->mutex);
       if (callback.backlog.empty()) {
         continue;
       }
@@ -128,37 +110,9 @@ Engine::Impl::Workers Engine::Impl::traced_workers() const
   return workers;
 }
 
-void Engine::Impl::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
+void Engine::read_trace(const std::function<void(const rclrt_job_record &)> & visit)
 {
-  const Workers sources = traced_workers();
-  // Read under the lock, because a thread that ends has its ring read, too; visited without it.
-  std::vector<rclrt_job_record> records;
-  {
-    const Lock lock(*trace_mutex);
-    records.assign(leftover.begin(), leftover.end());
-    leftover.clear();
-    const auto keep = [&](const rclrt_job_record & record) { records.push_back(record); };
-    for (const auto & worker : sources) {
-      worker->reader.read(worker->ring, keep);
-    }
-    given_up.read(ready.given_up(), keep);
-  }
-  std::for_each(records.begin(), records.end(), visit);
-}
-
-TracedCallback Engine::Impl::traced(const CallbackNode & callback)
-{
-  TracedCallback traced;
-  traced.id = callback.id();
-  traced.name = callback.name();
-  traced.kind = callback.kind();
-  traced.group = callback.group->number;
-  traced.parallelism = callback.group->parallelism;
-  traced.group_name = callback.group->name();
-  if (callback.timer) {
-    traced.period = Duration(callback.timer->first_period_ns);
-  }
-  return traced;
+  impl_->trace.read(impl_->traced_workers(), visit);
 }
 
 TraceSource Engine::Impl::trace_source() const
@@ -192,19 +146,8 @@ TraceSource Engine::Impl::trace_source() const
   std::sort(
     source.callbacks.begin(), source.callbacks.end(),
     [](const TracedCallback & a, const TracedCallback & b) { return a.id < b.id; });
-  source.dropped = trace_dropped();
+  source.dropped = trace.dropped(traced_workers());
   return source;
-}
-
-uint64_t Engine::Impl::trace_dropped() const
-{
-  const Workers sources = traced_workers();
-  const Lock lock(*trace_mutex);
-  uint64_t dropped = leftover_dropped + given_up.missed(ready.given_up());
-  for (const auto & worker : sources) {
-    dropped += worker->reader.missed(worker->ring);
-  }
-  return dropped;
 }
 
 }  // namespace rclrt_core

@@ -1,0 +1,77 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "threads/lanes.hpp"
+
+#include <memory>
+#include <mutex>
+
+namespace rclrt_core
+{
+
+Lanes::Lanes(const EngineOptions & options, AttributeTable & table, Mutex & mutex)
+: options_(options), table_(table), mutex_(mutex)
+{
+  if (options.model != ExecutionModel::kIsolated) {
+    shared_ = &make("rclrt worker", {});
+  }
+  if (options.model == ExecutionModel::kEvents && options.release_and_execute) {
+    of_timers_ = &make("rclrt timers", {});
+  }
+}
+
+Lane & Lanes::make(const std::string & name, const Attributes & attributes)
+{
+  const AttributesEntry & first = table_.intern(attributes);
+  // The lane of a group that is gone, if its threads are gone too.
+  for (Lane & lane : all_) {
+    if (&lane != shared_ && &lane != of_timers_ && lane.parallelism == 0 && lane.threads == 0) {
+      lane.name = name;
+      lane.first = &first;
+      return lane;
+    }
+  }
+  std::list<Lane> made(1);
+  made.front().name = name;
+  made.front().first = &first;
+  const std::lock_guard<Mutex> lock(mutex_);
+  all_.splice(all_.end(), made);
+  return all_.back();
+}
+
+void Lanes::place(GroupNode & group)
+{
+  Lane & lane = options_.model == ExecutionModel::kIsolated
+                  ? make(group.name(), group.options().attributes)
+                  : *shared_;
+  lane.parallelism += group.parallelism;
+  if (group.queue) {  // it was here before, and a job that still runs leads to its queues
+    const std::lock_guard<Mutex> lock(mutex_);
+    group.queue->lane = &lane;
+    return;
+  }
+  group.queue = std::make_unique<GroupQueue>(&group, &lane);
+  if (of_timers_) {
+    group.timer_queue = std::make_unique<GroupQueue>(&group, of_timers_);
+  }
+}
+
+void Lanes::displace(GroupNode & group, const Life & life)
+{
+  Lane & lane = *group.queue->lane;
+  lane.parallelism -= group.parallelism;
+  if (options_.model != ExecutionModel::kIsolated) {
+    return;
+  }
+  Section section(mutex_);
+  for (const auto & worker : life.workers()) {
+    if (worker->lane == &lane) {
+      worker->retired = true;
+      if (worker->sleeping) {
+        take_from_sleep(*worker, {}, section.calls);
+      }
+    }
+  }
+}
+
+}  // namespace rclrt_core

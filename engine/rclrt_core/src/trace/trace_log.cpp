@@ -1,0 +1,66 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "trace/trace_log.hpp"
+
+#include <algorithm>
+
+namespace rclrt_core
+{
+
+void TraceLog::keep(const Workers & ended)
+{
+  const std::lock_guard<Mutex> lock(*mutex_);
+  for (const auto & worker : ended) {
+    worker->reader.read(
+      worker->ring, [this](const rclrt_job_record & record) { left_.push_back(record); });
+    left_dropped_ += worker->reader.missed(worker->ring);
+  }
+  for (; left_.size() > most_left_; ++left_dropped_) {
+    left_.pop_front();
+  }
+}
+
+void TraceLog::read(
+  const Workers & workers, const std::function<void(const rclrt_job_record &)> & visit)
+{
+  std::vector<rclrt_job_record> records;
+  {
+    const std::lock_guard<Mutex> lock(*mutex_);
+    records.assign(left_.begin(), left_.end());
+    left_.clear();
+    const auto keep = [&](const rclrt_job_record & record) { records.push_back(record); };
+    for (const auto & worker : workers) {
+      worker->reader.read(worker->ring, keep);
+    }
+    given_up_reader_.read(given_up_, keep);
+  }
+  std::for_each(records.begin(), records.end(), visit);
+}
+
+uint64_t TraceLog::dropped(const Workers & workers) const
+{
+  const std::lock_guard<Mutex> lock(*mutex_);
+  uint64_t dropped = left_dropped_ + given_up_reader_.missed(given_up_);
+  for (const auto & worker : workers) {
+    dropped += worker->reader.missed(worker->ring);
+  }
+  return dropped;
+}
+
+TracedCallback traced(const CallbackNode & callback)
+{
+  TracedCallback traced;
+  traced.id = callback.id();
+  traced.name = callback.name();
+  traced.kind = callback.kind();
+  traced.group = callback.group->number;
+  traced.parallelism = callback.group->parallelism;
+  traced.group_name = callback.group->name();
+  if (callback.timer) {
+    traced.period = Duration(callback.timer->first_period_ns);
+  }
+  return traced;
+}
+
+}  // namespace rclrt_core

@@ -1,0 +1,57 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+/// The records of an engine's jobs: those in the rings of its threads, those that threads left behind which have ended, and
+/// those of jobs that did not run.
+#ifndef TRACE_LOG_HPP_
+#define TRACE_LOG_HPP_
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "order/ready.hpp"
+#include "rclrt_core/trace_source.hpp"
+#include "threads/crew.hpp"
+
+namespace rclrt_core
+{
+
+/// From any thread. Its lock is the last one taken; it makes one reader of every ring.
+class TraceLog
+{
+public:
+  using Workers = std::vector<std::shared_ptr<Worker>>;
+
+  /// Keeps at most `most_left` records of threads that have ended, for a user who reads seldom or never.
+  TraceLog(Platform & platform, const TraceRing & given_up, std::size_t most_left)
+  : mutex_(platform.make_mutex()),
+    given_up_(given_up),
+    given_up_reader_(given_up),
+    most_left_(most_left)
+  {
+  }
+
+  /// Their threads have ended.
+  void keep(const Workers & ended);
+  /// All records since the last call. Visited without the lock.
+  void read(const Workers & workers, const std::function<void(const rclrt_job_record &)> & visit);
+  /// Records that were overwritten before anybody read them.
+  uint64_t dropped(const Workers & workers) const;
+
+private:
+  const std::unique_ptr<Mutex> mutex_;
+  const TraceRing & given_up_;
+  TraceReader given_up_reader_;
+  const std::size_t most_left_;
+  std::deque<rclrt_job_record> left_;
+  uint64_t left_dropped_ = 0;
+};
+
+/// What records of this callback refer to.
+TracedCallback traced(const CallbackNode & callback);
+
+}  // namespace rclrt_core
+
+#endif  // TRACE_LOG_HPP_
