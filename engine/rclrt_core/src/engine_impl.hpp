@@ -4,9 +4,9 @@
 /// The engine: locks, asks the parts, unlocks, applies what they decided, wakes.
 ///
 ///   order/ready.hpp             what is ready and what is next
-///   threads/crew.hpp            threads: who sleeps, who is coming, whom to wake
+///   threads/crew.hpp            threads: which sleep, which are coming, which to wake
 ///   threads/lanes.hpp           which threads serve which group
-///   threads/dispatch.hpp        who may run next, and on which thread
+///   threads/dispatch.hpp        which job may run next, and on which thread
 ///   threads/thread_urgency.hpp  what a thread has in force
 ///   threads/lookouts.hpp        who looks for work before it sleeps
 ///   threads/life.hpp            who spins, stops, waits and joins
@@ -102,7 +102,7 @@ public:
   void release(
     CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
     const Running * running, Calls & calls) noexcept;
-  /// The same of what may have to wait for a clock. Under `mutex`, as the next three.
+  /// Releases what has arrived, or keeps it if it has to wait for a clock. Under `mutex`, as the next three.
   void arrive(
     CallbackNode & callback, TimePoint now, std::size_t count, const Running * running,
     Calls & calls) noexcept;
@@ -193,7 +193,7 @@ public:
   Dispatch dispatch;
   ClockSetters clock_setters;
   Held held;
-  Worker * timer_driver = nullptr;  // who releases due timers now
+  Worker * timer_driver = nullptr;  // the thread that releases due timers now
   std::shared_ptr<Worker> visitor;
   /// Stands for the thread of the middleware that runs an inline job, one at a time. Null until there is an inline
   /// callback; changed under both locks. Its word is kAwakeAndHeld while it has a job: set under `mutex`, reset by that

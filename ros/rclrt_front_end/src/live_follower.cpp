@@ -27,7 +27,7 @@ constexpr uint64_t kMaxCapacity = uint64_t{1} << 20;
 constexpr uint64_t kMaxRecords = uint64_t{1} << 21;
 constexpr uint64_t kMaxNames = uint64_t{8} << 20;
 constexpr std::size_t kMaxFiles = 4096;
-/// Of all rings, read at once: 16 MiB.
+/// Records of all rings that are read at once: 16 MiB.
 constexpr uint64_t kMaxAtOnce = uint64_t{1} << 17;
 
 /// The longest time between two instants of a job: a thousand hours.
@@ -52,7 +52,7 @@ uint64_t pid_namespace()
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-/// Of /proc/PID/stat what follows the name of the program: from the third field on.
+/// What follows the name of the program in /proc/PID/stat: from the third field on.
 std::string state_of(uint32_t process)
 {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");

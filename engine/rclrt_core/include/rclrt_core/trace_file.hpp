@@ -38,7 +38,7 @@ class TraceFile
 {
 public:
   TraceFile() = default;
-  /// Of a file that was not closed, what was appended since the last flush() is lost.
+  /// If the file was not closed, what was appended since the last flush() is lost.
   ~TraceFile();
   TraceFile(const TraceFile &) = delete;
   TraceFile & operator=(const TraceFile &) = delete;

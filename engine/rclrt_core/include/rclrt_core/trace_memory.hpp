@@ -33,7 +33,7 @@ public:
   /// A callback that has been added.
   virtual void add(const TracedCallback & callback) = 0;
 
-  /// The same as ring() on the heap. Never null.
+  /// A ring on the heap instead of a file. Never null.
   static std::shared_ptr<void> of_process(std::size_t capacity);
 };
 

@@ -13,7 +13,7 @@ namespace
 
 // From the period to max_period.
 constexpr int kSteps = 16;
-// Of sums of fractions.
+// By how much sums of fractions may be wrong.
 constexpr double kRounding = 1e-9;
 
 bool is_low(const Claim & claim) { return claim.budget.criticality == Criticality::kLow; }

@@ -43,7 +43,7 @@ Status Beat::start(
   return {};
 }
 
-// Who is late does not catch up.
+// A beat that is late is not made up for.
 void Beat::beat(Duration period) noexcept
 {
   TimePoint next = platform_.now();

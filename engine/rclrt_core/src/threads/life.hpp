@@ -45,7 +45,7 @@ public:
   void end() noexcept;
   bool is_spinning() const noexcept { return spinning_.load(); }
   void wait_until_stopped() const noexcept;
-  /// By who destroys the engine, after stop(): that thread uses the engine to the end of spin().
+  /// Called by the thread that destroys the engine, after stop(): it uses the engine to the end of spin().
   void wait_until_nobody_spins() const noexcept;
 
   // ---- Stop

@@ -13,7 +13,7 @@ namespace rclrt_core
 namespace
 {
 
-// Who asks for threads expects that callbacks run at once.
+// A user who asks for several threads expects that callbacks run at once.
 void tell_of_idle_threads(Engine::Impl & engine)
 {
   const bool is_asked_for = engine.options.model == ExecutionModel::kPool &&

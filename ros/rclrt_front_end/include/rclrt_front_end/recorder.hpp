@@ -70,7 +70,7 @@ private:
     0};  ///< set once by the destructor; release and acquire by Platform::wait()
   std::unique_ptr<rclrt_core::Thread> thread_;
 
-  // Of the thread, then of the destructor:
+  // Used by the thread of the recorder alone, and after that by the destructor:
   std::string name_;  ///< of the files, but for what counts them
   bool is_on_;
   uint64_t lost_before_ = 0;  ///< records, while it was not on
@@ -85,7 +85,7 @@ private:
   std::deque<File> files_;  ///< that are there
   uint32_t next_number_ = 0;
   rclrt_core::TimePoint next_flush_{};
-  // Of a flight recorder:
+  // For a flight recorder:
   std::deque<rclrt_job_record> kept_;
   uint64_t signals_ = 0;                           ///< seen so far
   std::optional<rclrt_core::TimePoint> occasion_;  ///< that is not written yet

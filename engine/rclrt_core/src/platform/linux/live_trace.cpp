@@ -51,9 +51,9 @@ using linux_platform::Descriptor;
 using linux_platform::OtherProcess;
 using linux_platform::OwnDirectory;
 
-/// Of processes that have ended.
+/// So many files of processes that have ended are kept.
 constexpr std::size_t kMaxLeftBehind = 8;
-/// Of names. A program that makes new callbacks for ever does not fill the memory; those after that have no name here.
+/// Bytes of names at most. A program that makes new callbacks for ever does not fill the memory; later ones have no name.
 constexpr uint64_t kMaxNames = uint64_t{4} << 20;
 // Somebody may have filled the directory.
 constexpr int kMaxEntries = 4096;
@@ -97,7 +97,7 @@ Left what_is_left(int file)
   return is_good ? Left::kRecords : Left::kNothing;
 }
 
-/// Of processes that have ended all but the newest, and what nobody can read.
+/// Removes what processes that have ended have left behind, but for the newest files; and files that nobody can read.
 void remove_left_behind(const OwnDirectory & directory)
 {
   const int again = openat(directory.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
