@@ -5,31 +5,22 @@
 // README.md.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
-#include <vector>
 
+#include "captures.hpp"
 #include "fuzz/targets.h"
 
 namespace
 {
-using Bytes = std::vector<uint8_t>;
-
-std::vector<Bytes> corpus(const std::string & name)
+std::vector<Bytes> corpus(const std::string & wanted)
 {
-  std::vector<std::filesystem::path> paths;
-  const std::string folder = std::string(RCLRT_MICRO_TEST_DATA) + "/../fuzz/" + name;
-  for (const auto & entry : std::filesystem::directory_iterator(folder)) {
-    paths.push_back(entry.path());
-  }
-  std::sort(paths.begin(), paths.end());
+  std::ifstream file(RCLRT_MICRO_TEST_DATA "/../fuzz/corpus.txt");
   std::vector<Bytes> all;
-  for (const auto & path : paths) {
-    std::ifstream file(path, std::ios::binary);
-    all.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  for (std::string line; std::getline(file, line);) {
+    const size_t space = line.find(' ');
+    if (line.substr(0, space) == wanted) {
+      all.push_back(from_hex(line.substr(space + 1)));
+    }
   }
   return all;
 }
@@ -59,18 +50,18 @@ void run(const std::vector<Bytes> & seeds, bool (*target)(const uint8_t *, size_
 
 TEST(Fuzz, any_bytes_on_the_line_are_survived_and_no_buffer_is_lost)
 {
-  run(corpus("corpus_line"), fuzz_line);
+  run(corpus("line"), fuzz_line);
 }
 
 TEST(Fuzz, any_frame_found_is_the_one_that_is_read_and_made_again)
 {
-  run(corpus("corpus_line"), fuzz_frame);
+  run(corpus("line"), fuzz_frame);
 }
 
 TEST(Fuzz, any_message_is_read_safely_and_written_as_it_was_read)
 {
-  run(corpus("corpus_message"), fuzz_message);
+  run(corpus("message"), fuzz_message);
 }
 
-TEST(Fuzz, any_bytes_are_read_safely_as_cdr) { run(corpus("corpus_message"), fuzz_cdr); }
+TEST(Fuzz, any_bytes_are_read_safely_as_cdr) { run(corpus("message"), fuzz_cdr); }
 }  // namespace
