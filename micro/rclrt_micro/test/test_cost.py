@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from firmware import FIGURES
 
 pytestmark = [
     pytest.mark.skipif(
@@ -45,18 +46,16 @@ def _count(program: list[str], toggles: list[str], folder: Path) -> int:
 
 
 def _said() -> tuple[float, float]:
-    """Return what README.md says: of the executor, of the batch executor."""
-    readme = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+    """Return what docs/measurements/micro.md says: of the executor, of the batch executor."""
     match = re.search(
-        r"takes about (\d+) instructions .*?batch executor about\s+(\d+)\s", readme, re.DOTALL
+        r"takes about (\d+) instructions .*?batch executor about\s+(\d+)\s", FIGURES, re.DOTALL
     )
     assert match is not None
     return float(match[1]), float(match[2])
 
 
 def _said_of_a_trip() -> float:
-    readme = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
-    match = re.search(r"round trip takes about\s+([\d,]+)\s+instructions", readme)
+    match = re.search(r"round trip takes about\s+([\d,]+)\s+instructions", FIGURES)
     assert match is not None
     return float(match[1].replace(",", ""))
 
@@ -87,15 +86,17 @@ def test_with_32_callbacks_it_costs_at_most_half_of_the_batch_executor(tmp_path:
     print(f"instructions a callback with 32 registered: {tide:.0f}, batch executor {batch:.0f}")
     assert tide <= batch / 2
     if not _built_as_said():
-        pytest.skip("the figures of README.md are those of RelWithDebInfo on x86-64")
+        pytest.skip(
+            "the figures of docs/measurements/micro.md are those of RelWithDebInfo on x86-64"
+        )
     assert (tide, batch) == pytest.approx(_said(), rel=0.1)
 
 
-def test_a_round_trip_costs_what_the_readme_says(tmp_path: Path) -> None:
+def test_a_round_trip_costs_what_the_figures_say(tmp_path: Path) -> None:
     functions = ["trips", "peer_take", "peer_next"]
     counts = [_count([str(_program("trips")), str(n)], functions, tmp_path) for n in (50, 250)]
     trip = (counts[1] - counts[0]) / 200
     print(f"instructions a round trip: {trip:.0f}")
     if not _built_as_said():
-        pytest.skip("the figure of README.md is that of RelWithDebInfo on x86-64")
+        pytest.skip("the figure of docs/measurements/micro.md is that of RelWithDebInfo on x86-64")
     assert trip == pytest.approx(_said_of_a_trip(), rel=0.1)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from firmware import image, missing
+from firmware import FIGURES, image, missing
 
 EVERY = bool(os.environ.get("RCLRT_MICRO_EVERY_POINT"))
 WHO = ("batch", "paper", "own", "levels") if EVERY else ("batch", "own", "levels")
@@ -158,7 +158,7 @@ def test_callbacks_begin_in_the_order_of_their_executor(
 
 
 def test_critical_sections_are_short_and_memory_suffices(program: Path) -> None:
-    """Five chains with reliable messages, every fifth lost once; the figures are README.md's."""
+    """Five chains with reliable messages, every fifth lost once; as FIGURES say."""
     outcome = run(program, "levels", 5, 500, 1_000, 8, 1, 5, shift=COUNTING)
     said = outcome.said
     print(said)
@@ -167,8 +167,7 @@ def test_critical_sections_are_short_and_memory_suffices(program: Path) -> None:
     nodes, slots = max(said["nodes"].values()), max(said["slots"].values())
     figures = (masked, max(stacks.values()), said["stack"]["interrupts"], nodes, slots)
     print("instructions, stack of a task, of interrupts, messages, frames:", figures)
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    told = re.search(r"^\| on the board \| " + r" \| ".join([r"([\d,]+)"] * 5), readme, re.M)
+    told = re.search(r"^\| on the board \| " + r" \| ".join([r"([\d,]+)"] * 5), FIGURES, re.M)
     assert told is not None
     for figure, text in zip(figures, told.groups(), strict=True):
         assert figure <= 1.1 * int(text.replace(",", "")), text

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Code and memory on a Cortex-M7: within the limits, without warnings, and as README.md says."""
+"""Code and memory on a Cortex-M7: within the limits, without warnings, and as FIGURES say."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from firmware import FIGURES
 
 PACKAGE = Path(__file__).resolve().parents[1]
 MAX_TEXT = 30_250
@@ -19,7 +20,7 @@ OPTIONAL = ("client_timeout.c", "parameters.c", "rosout.c", "trace_read.c", "xrc
 OPTIONAL += ("action.c", "action_owed.c", "action_server.c", "action_client.c")
 FLAGS = ["-std=c11", "-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard", "-Os"]
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
-# A row of the table in README.md, and the structures whose sizes stand in it.
+# A row of the table in docs/measurements/micro.md, and the structures whose sizes stand in it.
 ROWS = {
     "daemon, session, executor": ("daemon", "session", "executor"),
     "a message to send": ("node",),
@@ -100,7 +101,7 @@ HAS_EXECUTED = (
     "rclrt_action_send_goal(&l, &m, &number); rclrt_action_cancel_goal(&m);"
 )
 TIMES = "rclrt_executor_add_timer(client->executor, &h, RCLRT_MS(100), 1, tick, 0);"
-# A row of the table in README.md, and what such a program calls.
+# A row of the table in docs/measurements/micro.md, and what such a program calls.
 PROGRAMS = {
     "publishes": PUBLISHES,
     "publishes when a timer expires": PUBLISHES + TIMES,
@@ -160,13 +161,12 @@ void start(void)
 """
 
 
-def test_the_readme_gives_the_size_of_programs_by_what_they_use(tmp_path: Path) -> None:
+def test_the_figures_give_the_size_of_programs_by_what_they_use(tmp_path: Path) -> None:
     split = [*FLAGS, "-ffunction-sections", "-fdata-sections"]
     objects = []
     for source in sorted((PACKAGE / "src").glob("*.c")):
         objects.append(tmp_path / (source.stem + ".o"))
         _compile(source, objects[-1], split)
-    readme = (PACKAGE / "README.md").read_text(encoding="utf-8")
     wrong = {}
     for row, calls in PROGRAMS.items():
         source, program, linked = (tmp_path / f"program.{end}" for end in ("c", "o", "elf"))
@@ -179,7 +179,7 @@ def test_the_readme_gives_the_size_of_programs_by_what_they_use(tmp_path: Path) 
         text, data, _ = _sizes(linked)
         assert data == 0  # What is constant is in flash, and all else is zero before the start.
         assert row != "publishes" or text < MAX_PUBLISHER
-        match = re.search(rf"^\| {re.escape(row)} \| ([\d.]+) \|", readme, re.MULTILINE)
+        match = re.search(rf"^\| {re.escape(row)} \| ([\d.]+) \|", FIGURES, re.MULTILINE)
         assert match is not None, row
         if abs(text - float(match[1]) * 1000) > 0.04 * text:  # Other versions of gcc differ.
             wrong[row] = f"{text / 1000:.1f}"
@@ -215,7 +215,7 @@ def test_the_port_without_an_operating_system_is_for_other_cores_too(
     _compile(source, tmp_path / "port.o", ["-std=gnu11", f"-mcpu={core}", "-mthumb", "-Os"])
 
 
-def test_the_readme_gives_the_sizes_of_the_structures(tmp_path: Path) -> None:
+def test_the_figures_give_the_sizes_of_the_structures(tmp_path: Path) -> None:
     names = [name for row in ROWS.values() for name in row]
     source = tmp_path / "sizes.c"
     lines = ['#include "rclrt_micro/action.h"', '#include "rclrt_micro/system.h"']
@@ -234,9 +234,8 @@ def test_the_readme_gives_the_sizes_of_the_structures(tmp_path: Path) -> None:
         match[2]: int(match[1], 16)
         for match in re.finditer(r"^\w+ (\w+) \w size_of_(\w+)$", symbols, re.MULTILINE)
     }
-    readme = (PACKAGE / "README.md").read_text(encoding="utf-8")
     for row, members in ROWS.items():
-        match = re.search(rf"^\| {re.escape(row)} \| ([\d, ]+)", readme, re.MULTILINE)
+        match = re.search(rf"^\| {re.escape(row)} \| ([\d, ]+)", FIGURES, re.MULTILINE)
         assert match is not None, row
         said = [int(number) for number in re.findall(r"\d+", match[1])]
         assert said == [sizes[name] for name in members], row
