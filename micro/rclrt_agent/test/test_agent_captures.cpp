@@ -57,7 +57,7 @@ TEST(Captures, of_another_client_are_answered_as_its_own_agent_answers)
   for (const auto & message : read_captures()) {
     captures[message.capture].push_back(message);
   }
-  ASSERT_GT(captures.size(), 10U);
+  ASSERT_GE(captures.size(), 10U);
   for (const auto & [name, messages] : captures) {
     MemoryBackend backend;
     rclrt_agent::AgentOptions options;

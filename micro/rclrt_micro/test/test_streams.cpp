@@ -178,7 +178,7 @@ TEST(Streams, fragments_have_the_bytes_of_the_peer)
   std::vector<Agent::Bytes> expected;
   for (const auto & captured : read_captures()) {
     if (
-      captured.capture == "udp-frag" && captured.section == "now the write" &&
+      captured.capture == "serial-frag" && captured.section == "now the write" &&
       captured.from_client && captured.message[4] == RCLRT_FRAGMENT) {
       expected.push_back(captured.message);
     }
