@@ -7,8 +7,6 @@
 #include <mutex>
 #include <tuple>
 
-#include "outgoing_rank.hpp"
-
 namespace rclrt_agent
 {
 namespace

@@ -184,6 +184,18 @@ private:
   OutgoingCounters counters_;
 };
 
+// In which order Outgoing sends what is of one urgency; for its own files.
+constexpr std::size_t kAcknackSize = 12;  // with its head, aligned
+// Within one urgency: heartbeats, then data, then acknowledgements that are old.
+enum Rank : int
+{
+  kHeartbeatRank = 0,
+  kDataRank = 1,
+  kAcknackRank = 2
+};
+
+inline int score(uint8_t urgency, Rank rank) { return 1 + urgency * 3 + rank; }
+
 }  // namespace rclrt_agent
 
 #endif  // OUTGOING_HPP_

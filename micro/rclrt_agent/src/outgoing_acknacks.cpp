@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "outgoing.hpp"
-#include "outgoing_rank.hpp"
 
 namespace rclrt_agent
 {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "tcp_line.hpp"
+#include "net_lines.hpp"
 
 namespace rclrt_agent
 {

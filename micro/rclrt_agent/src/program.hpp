@@ -1,25 +1,56 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The agent as a program: node, executor, lines, and statistics.
+/// The program: its command line, with the words that users of other agents know, its lines, its diagnostics.
 #ifndef PROGRAM_HPP_
 #define PROGRAM_HPP_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "agent.hpp"
-#include "arguments.hpp"
 #include "dispatcher.hpp"
 #include "line_thread.hpp"
+#include "net_lines.hpp"
 #include "rclrt_rcl/node.hpp"
 #include "rclrt_rcl/preemptive_executor.hpp"
 #include "ros_backend.hpp"
-#include "statistics.hpp"
+#include "serial_line.hpp"
 
 namespace rclrt_agent
 {
 
+struct Arguments
+{
+  std::vector<SerialOptions> serial;
+  std::vector<NetOptions> udp;
+  std::vector<NetOptions> tcp;
+  std::string references;  ///< file of profiles
+  bool help = false;
+};
+
+/// `arguments`: without the program's name and without those of ROS. Throws std::runtime_error that says what
+/// is wrong.
+Arguments parse_arguments(const std::vector<std::string> & arguments);
+const char * usage();
+
+// The counters of lines and clients, on /diagnostics.
+/// Without diagnostic_msgs at build time it does nothing.
+class Statistics
+{
+public:
+  explicit Statistics(rclrt_rcl::Node & node);
+  ~Statistics();
+  void publish(
+    const Agent & agent, const std::vector<std::unique_ptr<LineThread>> & lines, TimePoint now);
+
+private:
+  struct Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+// The agent as a program: node, executor, lines, and statistics.
 class Program
 {
 public:

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <utility>
 
-#include "names.hpp"
 #include "rclrt_core/job.hpp"
+#include "representation.hpp"
 #include "session.hpp"
 
 namespace rclrt_agent

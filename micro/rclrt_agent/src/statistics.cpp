@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "statistics.hpp"
+#include "program.hpp"
 
 #ifdef RCLRT_HAS_DIAGNOSTIC_MSGS
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tcp_line.hpp"
+#include "net_lines.hpp"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
-
-#include "net.hpp"
 
 namespace rclrt_agent
 {

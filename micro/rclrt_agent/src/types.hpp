@@ -15,7 +15,7 @@
 #include <memory>
 #include <string>
 
-#include "names.hpp"
+#include "representation.hpp"
 #include "rosidl_runtime_c/message_type_support_struct.h"
 #include "rosidl_runtime_c/service_type_support_struct.h"
 #include "wire.hpp"

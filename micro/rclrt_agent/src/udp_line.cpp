@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "udp_line.hpp"
+#include "net_lines.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,8 +12,6 @@
 #include <cstring>
 #include <stdexcept>
 #include <system_error>
-
-#include "net.hpp"
 
 namespace rclrt_agent
 {

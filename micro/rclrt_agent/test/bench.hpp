@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "agent.hpp"
-#include "names.hpp"
+#include "representation.hpp"
 #include "system.hpp"
 
 namespace rclrt_agent_test

@@ -19,8 +19,6 @@
 #include "rclrt_micro/client.h"
 #include "rclrt_micro/parameters.h"
 #include "rclrt_micro/posix.h"
-#include "rclrt_micro/rosout.h"
-#include "rclrt_micro/types.h"
 
 namespace
 {

@@ -22,8 +22,7 @@
 
 #include "bench.hpp"
 #include "lines.hpp"
-#include "tcp_line.hpp"
-#include "udp_line.hpp"
+#include "net_lines.hpp"
 
 namespace
 {

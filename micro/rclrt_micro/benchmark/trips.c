@@ -12,8 +12,8 @@
 
 #include "../firmware/inner_agent.h"
 #include "../firmware/mps2.h"
+#include "rclrt_micro/client.h"
 #include "rclrt_micro/system.h"
-#include "rclrt_micro/types.h"
 
 #define NS_PER_CYCLE (1000000000U / MPS2_HZ)
 

@@ -5,7 +5,6 @@
  */
 #include "rclrt_micro/posix.h"
 #include "rclrt_micro/system.h"
-#include "rclrt_micro/types.h"
 RCLRT_SYSTEM(client, message_bytes = 256, messages = 8, frames = 8, ring_bytes = 1024, timers = 1);
 static struct rclrt_publisher tick;
 static struct rclrt_timer timer;

@@ -7,7 +7,6 @@
 
 #include "rclrt_micro/posix.h"
 #include "rclrt_micro/system.h"
-#include "rclrt_micro/types.h"
 RCLRT_SYSTEM(client, message_bytes = 256, messages = 8, frames = 16, ring_bytes = 2048, timers = 1);
 static struct rclrt_subscription tick;
 static int32_t number;

@@ -4,7 +4,7 @@
 #include "program.h"
 
 #include "mps2.h"
-#include "rclrt_micro/types.h"
+#include "rclrt_micro/client.h"
 
 #define KEY 0xB0A2D001U
 #define LONG 200U /* bytes of a long message, at 115200 baud 19 ms */

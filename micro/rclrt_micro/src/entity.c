@@ -1,7 +1,7 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "rclrt_micro/entity.h"
+#include "rclrt_micro/xrce.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "rclrt_micro/rosout.h"
+#include "rclrt_micro/parameters.h"
 
 #include <string.h>
 

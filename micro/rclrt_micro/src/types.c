@@ -1,7 +1,7 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "rclrt_micro/types.h"
+#include "rclrt_micro/client.h"
 
 static void encode_bool(const void * message, struct rclrt_writer * writer)
 {

@@ -12,8 +12,8 @@
 
 #include "agent.hpp"
 #include "rclrt_micro/daemon.h"
-#include "rclrt_micro/entity.h"
 #include "rclrt_micro/sim.hpp"
+#include "rclrt_micro/xrce.h"
 
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kByte115200 = 86'806;  // ns, 10 bits

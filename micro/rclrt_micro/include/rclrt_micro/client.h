@@ -246,6 +246,20 @@ enum rclrt_ret rclrt_executor_add_client(
   void (*run)(void * context, const void * response, uint16_t number), void * context,
   uint8_t priority);
 
+/* Types of std_msgs, to begin with. A type of your own is a name and two functions: types.c shows how. */
+/* The message of each is the C type named. */
+extern const struct rclrt_type rclrt_type_bool;    /* bool */
+extern const struct rclrt_type rclrt_type_int32;   /* int32_t */
+extern const struct rclrt_type rclrt_type_float64; /* double */
+extern const struct rclrt_type rclrt_type_string;  /* struct rclrt_string */
+
+/* To send: `text`. To receive: `text` has room for `capacity` bytes; a longer one is refused. */
+struct rclrt_string
+{
+  char * text;
+  size_t capacity;
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -11,7 +11,7 @@
 #define RCLRT_MICRO__SESSION_H_
 
 #include "rclrt_micro/daemon.h"
-#include "rclrt_micro/entity.h"
+#include "rclrt_micro/xrce.h"
 
 #ifdef __cplusplus
 extern "C" {
