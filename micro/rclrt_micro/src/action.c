@@ -100,7 +100,7 @@ void rclrt_action_read_result(void * message, struct rclrt_reader * reader)
   read_body(of, reader);
 }
 
-/* What an end of an action could not send. */
+/* Below: what an end of an action could not send, and sends later. */
 static bool has_type(const struct rclrt_type * type)
 {
   return type != NULL && type->encode != NULL && type->decode != NULL;

@@ -451,7 +451,7 @@ enum rclrt_ret rclrt_executor_add_subscription(
     &subscription->callback, subscription->session, &subscription->reader);
 }
 
-/* What few programs need: messages longer than a frame, publishers that wait, nodes described by XML. */
+/* Few programs need the rest: messages longer than a frame, publishers that wait, nodes described by XML. */
 #define BLOCKING_TIMEOUT_NS UINT64_C(1000000000)
 
 enum rclrt_ret rclrt_send_long(const struct rclrt_outgoing * out)

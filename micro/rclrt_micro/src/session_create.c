@@ -1,7 +1,7 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Entities of any kind, in any representation. Nodes and their topics by binary need none of it.
+ * Entities of any kind, in any representation. Nodes and their topics by binary need the second half only.
  */
 #include <string.h>
 
@@ -119,7 +119,7 @@ enum rclrt_ret rclrt_session_create(
   return session_create(session, entity, kind);
 }
 
-/* What CREATE says of an entity of a session: its names as DDS sees them, in its representation. */
+/* Below: what CREATE says of an entity; its names as DDS sees them. Needed by all who create anything. */
 static void append(struct session_text * to, const char * bytes, size_t size)
 {
   to->failed = to->failed || size >= RCLRT_NAME_MAX - to->size;

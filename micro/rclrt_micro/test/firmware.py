@@ -15,7 +15,9 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # What is said of code, memory and instructions.
-FIGURES = (PACKAGE.parents[1] / "docs" / "measurements" / "2026-11-28-micro.md").read_text(encoding="utf-8")
+FIGURES = (PACKAGE.parents[1] / "docs" / "measurements" / "2026-11-28-micro.md").read_text(
+    encoding="utf-8"
+)
 FLAGS = ["-std=gnu11", "-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard", "-Os"]
 FLAGS += ["-g1", "-ffunction-sections", "-fdata-sections"]
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]

@@ -1,5 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
+//
+// CDR, frames and queues: functions of bytes and lists alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -254,7 +254,7 @@ TEST(Xrce, a_reset_is_empty)
   EXPECT_EQ(bytes, from_hex("0c010000"));
 }
 
-// The corpus of the fuzzers, and changes of it that are the same in every run. The fuzzers themselves: README.md.
+// The corpus of the fuzzers, and changes of it that are the same in every run.
 std::vector<Bytes> corpus(const std::string & wanted)
 {
   std::ifstream file(RCLRT_MICRO_TEST_DATA "/../fuzz/corpus.txt");

@@ -81,7 +81,9 @@ TEST(Client, its_messages_are_those_of_the_peer_in_the_capture)
   std::vector<Agent::Bytes> expected;
   for (const auto & captured : read_captures()) {
     const bool creates = captured.message.size() > 4 && captured.message[4] <= RCLRT_CREATE;
-    if (captured.capture == "serial-basic" && captured.from_client && creates && expected.size() < 5) {
+    if (
+      captured.capture == "serial-basic" && captured.from_client && creates &&
+      expected.size() < 5) {
       expected.push_back(captured.message);
     }
   }

@@ -46,7 +46,7 @@ def _count(program: list[str], toggles: list[str], folder: Path) -> int:
 
 
 def _said() -> tuple[float, float]:
-    """Return what docs/measurements/micro.md says: of the executor, of the batch executor."""
+    """Return what FIGURES say: of the executor, of the batch executor."""
     match = re.search(
         r"takes about (\d+) instructions .*?batch executor about\s+(\d+)\s", FIGURES, re.DOTALL
     )
@@ -86,9 +86,7 @@ def test_with_32_callbacks_it_costs_at_most_half_of_the_batch_executor(tmp_path:
     print(f"instructions a callback with 32 registered: {tide:.0f}, batch executor {batch:.0f}")
     assert tide <= batch / 2
     if not _built_as_said():
-        pytest.skip(
-            "the figures of docs/measurements/micro.md are those of RelWithDebInfo on x86-64"
-        )
+        pytest.skip("FIGURES are those of RelWithDebInfo on x86-64")
     assert (tide, batch) == pytest.approx(_said(), rel=0.1)
 
 
@@ -98,5 +96,5 @@ def test_a_round_trip_costs_what_the_figures_say(tmp_path: Path) -> None:
     trip = (counts[1] - counts[0]) / 200
     print(f"instructions a round trip: {trip:.0f}")
     if not _built_as_said():
-        pytest.skip("the figure of docs/measurements/micro.md is that of RelWithDebInfo on x86-64")
+        pytest.skip("FIGURES are those of RelWithDebInfo on x86-64")
     assert trip == pytest.approx(_said_of_a_trip(), rel=0.1)

@@ -326,7 +326,7 @@ TEST(Acknowledgements, do_not_wait_for_callbacks_that_take_long)
   }
 }
 
-// A line on which streams overtake each other, in both directions. Frames of one stream stay in order, so with a stream for each publisher and reader nothing is dropped and nothing is sent again.
+// Streams overtake each other, frames of one stream do not: nothing is dropped, and nothing is sent again.
 constexpr uint32_t kCount = 200;
 
 struct Talker

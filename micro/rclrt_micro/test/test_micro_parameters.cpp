@@ -378,7 +378,7 @@ TEST(Names, are_full_ones_in_the_namespace_of_their_node)
 }
 }  // namespace
 
-// Structures that rclrt_micro_messages() has made, as a program uses them. That their CDR is that of rosidl for all messages: test_all_messages.py.
+// Structures that rclrt_micro_messages() has made. That their CDR is that of rosidl: test_all_messages.py.
 extern "C" {
 }
 

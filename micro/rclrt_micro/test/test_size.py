@@ -20,7 +20,7 @@ OPTIONAL = ("client_timeout.c", "parameters.c", "rosout.c", "trace_read.c", "xrc
 OPTIONAL += ("action.c", "action_server.c", "action_client.c")
 FLAGS = ["-std=c11", "-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard", "-Os"]
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
-# A row of the table in docs/measurements/micro.md, and the structures whose sizes stand in it.
+# A row of the table in FIGURES, and the structures whose sizes stand in it.
 ROWS = {
     "daemon, session, executor": ("daemon", "session", "executor"),
     "a message to send": ("node",),
@@ -101,7 +101,7 @@ HAS_EXECUTED = (
     "rclrt_action_send_goal(&l, &m, &number); rclrt_action_cancel_goal(&m);"
 )
 TIMES = "rclrt_executor_add_timer(client->executor, &h, RCLRT_MS(100), 1, tick, 0);"
-# A row of the table in docs/measurements/micro.md, and what such a program calls.
+# A row of the table in FIGURES, and what such a program calls.
 PROGRAMS = {
     "publishes": PUBLISHES,
     "publishes when a timer expires": PUBLISHES + TIMES,

@@ -243,7 +243,7 @@ TEST(Answers, reach_a_program_that_only_publishes_over_a_bad_line)
   EXPECT_EQ(numbers, wanted);
 }
 
-// The trace of an executor, in virtual time. Offsets are those of engine/rclrt_trace/SPEC.md. With RCLRT_TRACES the file is also written there, for the readers of the analysis.
+// The trace of an executor. Offsets are those of engine/rclrt_trace/SPEC.md. With RCLRT_TRACES it is written there.
 using Bytes = std::vector<uint8_t>;
 
 uint64_t number(const Bytes & bytes, size_t at, size_t size)

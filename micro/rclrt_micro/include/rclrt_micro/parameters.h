@@ -110,7 +110,7 @@ enum rclrt_ret rclrt_parameters_init(
   uint8_t priority);
 enum rclrt_ret rclrt_parameters_fini(struct rclrt_parameters * parameters);
 
-/* Messages for people, on /rosout: `ros2 topic echo /rosout`, rqt_console. Optional: a program that does not use it does not link it. */
+/* Messages for people, on /rosout: `ros2 topic echo /rosout`, rqt_console. Not linked if not used. */
 enum rclrt_log_level /* numbers of rcl_interfaces/Log */
 {
   RCLRT_LOG_DEBUG = 10,

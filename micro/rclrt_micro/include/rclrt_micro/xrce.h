@@ -242,7 +242,7 @@ static inline bool rclrt_sequence_before(uint16_t a, uint16_t b)
   return (uint16_t)(b - a) != 0 && (uint16_t)(b - a) < 0x8000U;
 }
 
-/* Bodies of CREATE: what an entity is, in each of the three representations of DDS-XRCE.  A reference is just the profile's name. XML and binary bodies are written here; a body of either kind begins at its own alignment origin. Linear in the names, no allocation, real-time safe. */
+/* Bodies of CREATE, in all three representations. Each begins at its own alignment origin; a reference is a name. */
 struct rclrt_qos
 {
   bool reliable;

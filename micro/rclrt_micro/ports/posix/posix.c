@@ -469,7 +469,7 @@ enum rclrt_ret rclrt_posix_run(
   return ret;
 }
 
-/* Resources that preemption levels share, where levels are threads. */
+/* Below: resources that preemption levels share, where levels are threads. */
 static bool make(pthread_mutexattr_t * attributes, pthread_mutex_t * mutex, int ceiling)
 {
   const int protocol = ceiling == 0 ? PTHREAD_PRIO_INHERIT : PTHREAD_PRIO_PROTECT;
@@ -518,7 +518,7 @@ void rclrt_posix_resource_fini(struct rclrt_posix_resource * resource)
   }
 }
 
-/* A line of this port and a system on it, in one call. */
+/* Below: a line of this port and a system on it, in one call. */
 enum rclrt_ret rclrt_posix_start_serial(
   struct rclrt_posix * posix, const struct rclrt_system * system, const char * device,
   unsigned long baud, uint32_t key, const char * node_name, uint64_t timeout_ns)
