@@ -19,7 +19,7 @@ MS = 1_000_000
 @pytest.fixture
 def board(tmp_path: Path) -> Path:
     """Return what rclrt_micro's own test has traced on a simulated board."""
-    program = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_micro" / "test_micro_trace"
+    program = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_micro" / "test_system"
     if not program.exists():
         pytest.skip(f"{program} has not been built")
     done = subprocess.run(
