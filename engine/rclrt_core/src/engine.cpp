@@ -143,7 +143,7 @@ void Engine::Impl::release(
   job.is_expected = job.is_expected || (callback.stamps && inherited == kNever);
   job.deadline = callback.deadline(release, inherited);
   job.found_busy(dispatch.what_is_busy(callback));
-  if (ready.release(callback, job, count) && !(callback.is_inline && deliver(callback))) {
+  if (ready.release(callback, job, count) && !(callback.inlining && deliver(callback))) {
     dispatch.released(callback, calls);
   }
 }

@@ -272,8 +272,8 @@ Status Engine::Impl::add_callback(
     node->priority = asked.asked.priority;
   }
   if (inline_bound > Duration::zero()) {
-    node->is_inline = std::make_unique<InlineNode>();
-    node->is_inline->bound = inline_bound;
+    node->inlining = std::make_unique<InlineNode>();
+    node->inlining->bound = inline_bound;
   }
   if (inline_bound > Duration::zero() && !courier) {
     auto made = new_worker("rclrt courier", nullptr);
@@ -443,9 +443,9 @@ Status Engine::set_timer_thread(const Attributes & wanted)
     if (exists) {
       driver = impl_->timer_driver->shared_from_this();
       driver->urgency.decide({&entry, &entry});
-      const AttributesEntry * first = driver->first.load(std::memory_order_relaxed);
+      const AttributesEntry * first = driver->first_rest.load(std::memory_order_relaxed);
       if (first) {  // unless it has slept meanwhile
-        driver->first.compare_exchange_strong(first, &entry, std::memory_order_relaxed);
+        driver->first_rest.compare_exchange_strong(first, &entry, std::memory_order_relaxed);
       }
     }
   }

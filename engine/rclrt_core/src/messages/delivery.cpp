@@ -36,7 +36,7 @@ struct OverBound
 // Under the engine's lock.
 std::optional<OverBound> watch_bound(CallbackNode & callback, const Ran & ran) noexcept
 {
-  InlineNode & node = *callback.is_inline;
+  InlineNode & node = *callback.inlining;
   // Who waits leaves the CPU by itself, and the middleware with it. Who was preempted is not to blame.
   const bool was_preempted = !ran.use.has_kept && ran.use.preemptions > 0;
   const Duration took = !was_preempted        ? ran.end - ran.start
@@ -88,7 +88,7 @@ bool Engine::Impl::deliver(CallbackNode & callback) noexcept
 {
   Delivery * const here = open_here;
   const bool may =
-    here && here->thread_ && !callback.is_inline->queues && life.runs() && !life.is_stopped();
+    here && here->thread_ && !callback.inlining->queues && life.runs() && !life.is_stopped();
   if (!may) {
     return false;
   }
@@ -120,7 +120,7 @@ void Engine::Impl::run_delivered() noexcept
     end(worker, ran, section);
   }
   if (over) {
-    findings.add(finding_of(*callback, callback->is_inline->bound, over->took, over->queues));
+    findings.add(finding_of(*callback, callback->inlining->bound, over->took, over->queues));
     callback.reset();  // perhaps the last owner: before the engine is let go
   }
   // From the store on the engine may be gone.

@@ -196,7 +196,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   intrusive::set_member_hook<> in_taken;  // of GroupNode::taken, then
   CallbackStatistics statistics;
   std::unique_ptr<TimerNode> timer;
-  std::unique_ptr<InlineNode> is_inline;
+  std::unique_ptr<InlineNode> inlining;
   std::unique_ptr<StampNode> stamps;  ///< never changes, as budget
   std::shared_ptr<BudgetNode>
     budget;  // or its group's, or its chain's; never changes once others know the callback

@@ -62,19 +62,19 @@ void Worker::begin(Mutex & mutex, const AttributesEntry & nothing, const Attribu
   urgency.settle_itself();
 }
 
-void Worker::decide_first(const AttributesEntry & its_first) noexcept
+void Worker::decide_first(const AttributesEntry & rest) noexcept
 {
-  Demand demand{&its_first, &its_first};
-  demand.rests = its_first.is_ext();
-  if (!its_first.is_ext() || has_slot) {
+  Demand demand{&rest, &rest};
+  demand.rests = rest.is_ext();
+  if (!rest.is_ext() || has_slot) {
     urgency.decide(demand);
   }
 }
 
-int Worker::settle_first(const AttributesEntry & its_first) noexcept
+int Worker::settle_first(const AttributesEntry & rest) noexcept
 {
   const ThreadUrgency::Outcome outcome = urgency.settle_itself();
-  const bool is_of_first = outcome.wanted.policy == &its_first && outcome.wanted.cpus == &its_first;
+  const bool is_of_first = outcome.wanted.policy == &rest && outcome.wanted.cpus == &rest;
   // Else a job has been given to it, and asks for itself.
   const int error = is_of_first ? outcome.error : 0;
   return urgency.take_left_out() ? kCpusLeftOut : error;
@@ -101,7 +101,7 @@ void take_from_sleep(Worker & worker, const Urgency & urgency, Calls & calls) no
 {
   worker.sleeping = false;
   worker.waker = Calls::owner();
-  worker.call = urgency;
+  worker.called_for = urgency;
   if (worker.lane) {
     Crew & crew = worker.lane->crew;
     crew.idle.erase(crew.idle.iterator_to(worker));
@@ -179,7 +179,7 @@ void wake_up(Worker & worker) noexcept
 void Wakes::add(Worker & worker) noexcept
 {
   Worker ** place = &first_;
-  while (*place && !more_urgent(worker.call, (*place)->call)) {
+  while (*place && !more_urgent(worker.called_for, (*place)->called_for)) {
     place = &(*place)->next_to_wake;
   }
   worker.next_to_wake = *place;

@@ -53,9 +53,9 @@ struct Worker : std::enable_shared_from_this<Worker>
   /// something else already. What it is refused is not told: without the permission it begins as one without attributes.
   void begin(Mutex & mutex, const AttributesEntry & nothing, const AttributesEntry & above);
   /// When it goes to sleep for the first time, under the lock.
-  void decide_first(const AttributesEntry & its_first) noexcept;
+  void decide_first(const AttributesEntry & rest) noexcept;
   /// Then, without the lock. Returns 0, or the error that is to be told.
-  int settle_first(const AttributesEntry & its_first) noexcept;
+  int settle_first(const AttributesEntry & rest) noexcept;
   /// Until the word says that it is awake, or the time is up. By its thread, without the lock.
   void wait(TimePoint until) const noexcept;
   /// Under the lock: its job brings together what its group has taken.
@@ -72,7 +72,7 @@ struct Worker : std::enable_shared_from_this<Worker>
   /// What it shall have when it goes to sleep for the first time. Set before its thread starts, and under the lock as
   /// long as it is not null. The thread sets it to null, with release, when that is in force. Who reads null with acquire
   /// sees what the thread told.
-  std::atomic<const AttributesEntry *> first{nullptr};
+  std::atomic<const AttributesEntry *> first_rest{nullptr};
   bool cannot_lower = false;  // the OS has refused it once; of the worker's thread
   bool retired = false;       // its group is gone: end
   bool ended = false;         // its thread does not touch the engine any more
@@ -82,7 +82,7 @@ struct Worker : std::enable_shared_from_this<Worker>
   std::atomic<bool> looks{false};
   intrusive::list_member_hook<> in_crew;  // of Crew::idle or Crew::coming
   Worker * next_to_wake = nullptr;  // on the list that holds it; the owner of that list touches it
-  Urgency call;                     // the same: the most urgent call is woken first
+  Urgency called_for;               // the same: the most urgent call is woken first
   const void * waker = nullptr;     // coming and not up yet: the thread that wakes it; else null
   ThreadUrgency urgency;            // has locks of its own
   bool asked_for_slot = false;      // of the deadline scheduler; once is enough
@@ -237,7 +237,7 @@ struct Lane
   const AttributesEntry * first = nullptr;  // what its threads have until they have run something
   ReadyGroups ready;
   Crew crew;
-  Worker * only = nullptr;      // the one thread of the events model, while it spins
+  Worker * spinner = nullptr;   // the one thread of the events model, while it spins
   std::size_t parallelism = 0;  // of all its groups together
   std::size_t running = 0;      // threads that run a job of it, the courier included
   bool has_courier = false;     // the courier is one of them: it takes the place of a thread

@@ -63,8 +63,8 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Calls & call
       call(*visitor_, calls);
     }
     lend_to_coming(lane, wanted, calls);
-    if (lane.only && lane.only->callback) {
-      lend(*lane.only, calls);
+    if (lane.spinner && lane.spinner->callback) {
+      lend(*lane.spinner, calls);
     }
     return false;
   }
@@ -306,7 +306,7 @@ Demand Dispatch::needs(const Worker & worker) noexcept
       add(*queue, worker, &needed);
     }
   }
-  if (worker.lane && worker.lane->only == &worker && !worker.lane->ready.empty()) {
+  if (worker.lane && worker.lane->spinner == &worker && !worker.lane->ready.empty()) {
     add(*worker.lane->ready.begin(), worker, &needed);
   }
   return needed;

@@ -97,7 +97,7 @@ void Life::arrive() noexcept
 void Life::wait_for_arrivals(const Worker * here)
 {
   const auto has_arrived = [here](const auto & worker) {
-    const bool sleeps = worker->sleeping && !worker->first.load(std::memory_order_acquire);
+    const bool sleeps = worker->sleeping && !worker->first_rest.load(std::memory_order_acquire);
     return sleeps || worker->ended || worker.get() == here;
   };
   Lock lock(mutex_);

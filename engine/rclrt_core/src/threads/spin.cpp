@@ -60,7 +60,7 @@ Status Engine::Impl::start_thread(
     // Not what the thread that adds a group while spinning happens to have. Above all jobs, until it sleeps or has a job:
     // one of them could keep the CPU from a thread that a more urgent job will need.
     thread_options.attributes = above.complete;
-    worker->first.store(&first, std::memory_order_relaxed);
+    worker->first_rest.store(&first, std::memory_order_relaxed);
   }
   const auto body = [this, worker, &above] {
     worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
@@ -177,7 +177,7 @@ std::shared_ptr<Worker> Engine::Impl::join_in()
   worker->urgency.begin();
   life.add(worker);
   const Lock lock(*mutex);
-  lanes.shared().only = worker.get();
+  lanes.shared().spinner = worker.get();
   return worker;
 }
 
@@ -187,7 +187,7 @@ void Engine::Impl::step_out(Worker & worker)
   const AttributesEntry & nothing = table.nothing();
   {
     const Lock lock(*mutex);
-    lanes.shared().only = nullptr;
+    lanes.shared().spinner = nullptr;
     if (!worker.is_left_alone) {
       worker.urgency.decide({&nothing, &nothing});
     }

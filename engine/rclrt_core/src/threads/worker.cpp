@@ -30,7 +30,7 @@ Finding refusal(const Worker & worker, const Demand & asked, int error)
 
 void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) noexcept
 {
-  const AttributesEntry * const first = worker.first.load(std::memory_order_relaxed);
+  const AttributesEntry * const first = worker.first_rest.load(std::memory_order_relaxed);
   if (first) {
     worker.decide_first(*first);
   }
@@ -52,7 +52,7 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) no
     if (error != 0) {
       findings.add(platform.explain("thread '" + worker.name + "'", first->complete, error));
     }
-    worker.first.store(nullptr, std::memory_order_release);
+    worker.first_rest.store(nullptr, std::memory_order_release);
   } else if (!worker.urgency.is_settled()) {
     worker.urgency.settle();
   }
