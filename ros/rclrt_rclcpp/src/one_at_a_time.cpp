@@ -8,8 +8,10 @@
 
 #include "next_definition.hpp"
 #include "rcl/error_handling.h"
+#include "rcl/logging.h"
 #include "rcl/node.h"
 #include "rcl/time.h"
+#include "rclrt_core/job.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "versions.hpp"
 
@@ -41,6 +43,7 @@ constexpr NextDefinition<ReturnT(Taken...)> next_of(
 
 RCLRT_NEXT(rcl_clock_add_jump_callback);
 RCLRT_NEXT(rcl_clock_remove_jump_callback);
+RCLRT_NEXT(rcl_logging_fini);
 #if !RCLRT_RCLCPP_IS_HUMBLE
 RCLRT_NEXT(rcl_node_type_cache_register_type);
 RCLRT_NEXT(rcl_node_type_cache_unregister_type);
@@ -52,6 +55,7 @@ RCLRT_NEXT(rcl_node_type_description_service_handle_request);
 {
   next_rcl_clock_add_jump_callback.get();
   next_rcl_clock_remove_jump_callback.get();
+  next_rcl_logging_fini.get();
 #if !RCLRT_RCLCPP_IS_HUMBLE
   next_rcl_node_type_cache_register_type.get();
   next_rcl_node_type_cache_unregister_type.get();
@@ -60,7 +64,7 @@ RCLRT_NEXT(rcl_node_type_description_service_handle_request);
 }
 
 template <typename ReturnT, typename... Taken, typename... Given>
-ReturnT call_alone(NextDefinition<ReturnT(Taken...)> & definition, Given... given)
+ReturnT call(NextDefinition<ReturnT(Taken...)> & definition, Given... given)
 {
   auto * const next = definition.get();
   if (!next) {
@@ -68,8 +72,15 @@ ReturnT call_alone(NextDefinition<ReturnT(Taken...)> & definition, Given... give
       "rclrt_rclcpp: no %s() is linked after it", definition.name());
     return static_cast<ReturnT>(RCL_RET_ERROR);
   }
-  const std::lock_guard<rclrt_front_end::PiMutex> lock(one_at_a_time());
   return next(given...);
+}
+
+template <typename DefinitionT, typename... Given>
+auto call_alone(DefinitionT & definition, Given... given)
+{
+  definition.get();  // not under the mutex
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(one_at_a_time());
+  return call(definition, given...);
 }
 
 }  // namespace
@@ -90,6 +101,12 @@ rcl_ret_t rcl_clock_remove_jump_callback(
 {
   return rclrt_rclcpp::call_alone(
     rclrt_rclcpp::next_rcl_clock_remove_jump_callback, clock, callback, user_data);
+}
+
+rcl_ret_t rcl_logging_fini()
+{
+  return rclrt_core::runs_inline() ? RCL_RET_OK
+                                   : rclrt_rclcpp::call(rclrt_rclcpp::next_rcl_logging_fini);
 }
 
 #if !RCLRT_RCLCPP_IS_HUMBLE

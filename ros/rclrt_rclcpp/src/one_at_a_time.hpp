@@ -10,6 +10,10 @@
 ///   with that mutex.
 /// - The types of a node's entities, a hash map of the node. Every publisher, subscription, service and client adds
 ///   its type and takes it back, and the service that describes types copies what it finds.
+///
+/// It also defines rcl_logging_fini(), which rclcpp calls at the end of the last context's shutdown, and which destroys
+/// the publishers of /rosout. In a callback that the middleware's thread runs it leaves them to their nodes: the
+/// middleware would wait for that very thread.
 #ifndef ONE_AT_A_TIME_HPP_
 #define ONE_AT_A_TIME_HPP_
 

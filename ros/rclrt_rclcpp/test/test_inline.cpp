@@ -185,6 +185,20 @@ TEST_F(Inline, one_may_cancel_the_executor)
   EXPECT_TRUE(wait_for([&] { return inlined() > 0 && !executor->is_spinning(); }));
 }
 
+TEST_F(Inline, one_may_shut_the_context_down)
+{
+  const auto subscription = subscribe([&](const Time &) {
+    if (rclrt_core::runs_inline()) {
+      context_->shutdown("by an inline callback");
+    }
+  });
+  EXPECT_TRUE(wait_for([&] { return inlined() > 0 && !executor->is_spinning(); }));
+  // The next one may log.
+  WithContext::SetUp();
+  const auto other = make_node("other");
+  RCLCPP_INFO(other->get_logger(), "after a shutdown by an inline callback");
+}
+
 }  // namespace
 }  // namespace rclrt_rclcpp
 
