@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <malloc.h>
 
+#include <array>
 #include <atomic>
 #include <cstdarg>
 #include <functional>
@@ -522,6 +523,38 @@ TYPED_TEST(Executors, a_node_belongs_to_one_executor)
     error_of([&] { other.add_node(this->node_); }),
     "Node '/node' has already been added to an executor.");
   EXPECT_THROW(other.remove_node(this->node_), std::runtime_error);
+}
+
+template <typename ExecutorT>
+class OurExecutorsOnly : public TypedFixture<ExecutorT>
+{
+};
+using OurExecutors = ::testing::Types<
+  PreemptiveExecutor, CallbackIsolatedExecutor, PriorityEventsExecutor, ReleaseAndExecute>;
+TYPED_TEST_SUITE(OurExecutorsOnly, OurExecutors, ExecutorNames);
+
+// KEEP_LAST drops the oldest message of both at each publication. Both have the same messages also where the thread that
+// publishes gets little of a CPU.
+TYPED_TEST(OurExecutorsOnly, let_equals_take_turns_in_an_overload)
+{
+  std::array<std::atomic<int>, 2> runs{};
+  std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions;
+  for (auto & run : runs) {
+    subscriptions.push_back(
+      this->node_->template create_subscription<Time>("flood", 10, [&run](const Time &) {
+        ++run;
+        std::this_thread::sleep_for(std::chrono::microseconds(2500));
+      }));
+  }
+  const auto publisher = this->node_->template create_publisher<Time>("flood", 10);
+  this->executor_->add_node(this->node_);
+  ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 2; }));
+  const Spinning spinning(*this->executor_);
+  EXPECT_TRUE(wait_for([&] {
+    publisher->publish(Time());
+    return runs[0] + runs[1] >= 60;
+  }));
+  EXPECT_GE(std::min<int>(runs[0], runs[1]), 25) << runs[0] << " and " << runs[1];
 }
 
 }  // namespace
