@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "rclrt_front_end/scheduling_of_clocks.hpp"
 #include "rclrt_rcl/time_message.hpp"
 
 namespace rclrt_rcl
@@ -16,9 +17,6 @@ namespace
 {
 
 constexpr char kUseSimTime[] = "use_sim_time";
-/// Under fixed priorities nothing comes before it; under EDF only what is due within this time.
-constexpr int kHighestPriority = 99;
-constexpr std::chrono::milliseconds kDeadline(1);
 
 }  // namespace
 
@@ -61,9 +59,8 @@ void TimeSource::follow(bool simulated)
   }
   SubscriptionOptions options;
   options.group = group_;
-  options.scheduling.priority = kHighestPriority;
-  options.scheduling.relative_deadline = kDeadline;
-  options.scheduling.sets_clock = true;
+  static_cast<rclrt_core::Scheduling &>(options.scheduling) =
+    rclrt_front_end::scheduling_of_clocks();
   options.use_intra_process = false;
   subscription_ = node_.create_subscription<rosgraph_msgs::msg::Clock>(
     "/clock", QoS::clock(),

@@ -155,6 +155,7 @@ void EngineExecutor::spin()
   }
   impl_->update();
   Impl::Spin spin(*impl_);
+  impl_->update();  // also with what rclcpp's threads have heard of clocks until now
   while (true) {
     impl_->engine().clear_stop();
     // Whoever stops the engine does so after the reason for it can be seen here. A stop meant for a

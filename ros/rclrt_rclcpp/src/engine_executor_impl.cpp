@@ -108,21 +108,33 @@ void EngineExecutor::Impl::know_node(
 std::vector<std::shared_ptr<rclcpp::CallbackGroup>> EngineExecutor::Impl::present_in_order(
   Kept & kept) const
 {
-  std::map<std::shared_ptr<rclcpp::CallbackGroup>, std::size_t> order;
+  using SharedGroup = std::shared_ptr<rclcpp::CallbackGroup>;
+  std::map<SharedGroup, std::size_t> order;
+  std::vector<std::pair<std::shared_ptr<NodeBase>, SharedGroup>> all;
   for (const KnownNode & known_node : nodes_) {
     if (const auto node = known_node.base.lock()) {
       kept.push_back(node);
       node->for_each_callback_group([&](const auto & group) {
         kept.push_back(group);
         order.emplace(group, order.size());
+        all.emplace_back(node, group);
       });
     }
   }
-  std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present;
+  std::vector<SharedGroup> present;
   for (const auto & weak : present_groups_()) {
     if (const auto group = weak.lock()) {
       kept.push_back(group);
       order.emplace(group, order.size());
+      present.push_back(group);
+    }
+  }
+  const auto is_present = [&present](const auto & group) {
+    return std::find(present.begin(), present.end(), group) != present.end();
+  };
+  for (const auto & [node, group] : all) {
+    const bool has_node = spins_ && is_present(node->get_default_callback_group());
+    if (has_node && !is_present(group) && is_clock_group(*node, *group, kept)) {
       present.push_back(group);
     }
   }
@@ -176,16 +188,25 @@ void EngineExecutor::Impl::update(const IsNew & is_new)
       }
     }
   }
-  clocks_.erase(
-    std::remove_if(
-      clocks_.begin(), clocks_.end(),
-      [&kept](const auto & clock) {
-        kept.push_back(clock->clock());
-        return !clock->is_used();
-      }),
-    clocks_.end());
-  if (!has_clocks_.exchange(!clocks_.empty())) {
-    request_telling();  // only to wake whoever is to look at them
+  {
+    const std::lock_guard<rclrt_front_end::PiMutex> clocks_lock(clocks_mutex_);
+    clocks_.erase(
+      std::remove_if(
+        clocks_.begin(), clocks_.end(),
+        [&kept](const auto & clock) {
+          kept.push_back(clock->clock());
+          return !clock->is_used();
+        }),
+      clocks_.end());
+    clock_groups_.clear();
+    for (const auto & entry : groups_) {
+      if (entry.second.clock) {
+        clock_groups_.push_back(entry.second.clock);
+      }
+    }
+    if (!has_clocks_.exchange(!clocks_.empty() || !clock_groups_.empty())) {
+      request_telling();  // only to wake whoever is to look at them
+    }
   }
   if (is_new) {
     request_telling();  // entries that match nothing may be about the new node
@@ -205,18 +226,28 @@ bool EngineExecutor::Impl::is_another(
            options_for_group(group, known.in_engine->name()), now, *known.in_engine);
 }
 
-void EngineExecutor::Impl::detach_all() noexcept
+void EngineExecutor::Impl::let_go(const std::function<bool(const KnownGroup &)> & is_it) noexcept
 {
   Kept kept;  // destroyed after the lock
   const std::lock_guard<rclrt_front_end::PiMutex> lock(update_mutex_);
-  while (!members_.empty()) {
-    forget(members_.begin()->first, kept);
+  for (auto known = groups_.begin(); known != groups_.end();) {
+    if (!is_it(known->second)) {
+      ++known;
+      continue;
+    }
+    remove_members(
+      [key = known->first](const Member & member) { return member.group == key; }, kept);
+    // Only fails for groups that have callbacks, and this one has none.
+    static_cast<void>(engine_->remove_group(known->second.in_engine));
+    known = groups_.erase(known);
   }
-  for (const auto & [key, known] : groups_) {
-    // Only fails for groups that have callbacks, and none has.
-    static_cast<void>(engine_->remove_group(known.in_engine));
-  }
-  groups_.clear();
+  const std::lock_guard<rclrt_front_end::PiMutex> clocks_lock(clocks_mutex_);
+  clock_groups_.clear();
+}
+
+void EngineExecutor::Impl::detach_all() noexcept
+{
+  let_go([](const KnownGroup &) { return true; });
 }
 
 rclrt_core::GroupOptions EngineExecutor::Impl::options_for_group(
@@ -242,12 +273,15 @@ void EngineExecutor::Impl::add_group(
   KnownGroup known;
   known.group = group;
   std::string label;
+  bool has_own_thread = false;
   for (const KnownNode & known_node : nodes_) {
     if (const auto node = known_node.base.lock()) {
       kept.push_back(node);
       label = detail::label_of_group(*node, *group, kept);
       if (!label.empty()) {
         known.node = node->get_fully_qualified_name();
+        known.clock_topic = clock_topic_in(*node, *group, kept);
+        has_own_thread = is_clock_group(*node, *group, kept);
         if (known_node.has_owner) {
           known.owner = known_node.owner;
         }
@@ -259,6 +293,7 @@ void EngineExecutor::Impl::add_group(
   detail::check(engine_->add_group(
     options_for_group(*group, known.node + "/group/" + label), known.cie_id, &known.in_engine,
     group));
+  known.clock = has_own_thread ? std::make_shared<ClockGroup>(group) : nullptr;
   groups_[group.get()] = std::move(known);
 }
 
@@ -326,12 +361,50 @@ rclrt_core::TimePoint EngineExecutor::Impl::look_at_clocks()
   if (!has_clocks_) {
     return rclrt_core::kNever;
   }
+  Kept kept;  // destroyed after the lock
+  const std::lock_guard<rclrt_front_end::PiMutex> lock(clocks_mutex_);
+  const rclrt_core::TimePoint now = rclrt_front_end::process_platform().now();
+  if (hearing_ > 0) {
+    return now + kSimulatedClockPeriod;
+  }
   rclrt_core::Duration period = kSystemClockPeriod;
-  const std::lock_guard<rclrt_front_end::PiMutex> lock(update_mutex_);
+  for (const auto & group : clock_groups_) {
+    period = std::min<rclrt_core::Duration>(period, kClockPatience / 2);
+    group->look(engine(), now, kept);
+  }
+  return now + std::min(period, look_at_all_clocks());
+}
+
+rclrt_core::Duration EngineExecutor::Impl::look_at_all_clocks()
+{
+  rclrt_core::Duration period = kSystemClockPeriod;
   for (const auto & clock : clocks_) {
     period = std::min<rclrt_core::Duration>(period, clock->look());
   }
-  return rclrt_front_end::process_platform().now() + period;
+  return period;
+}
+
+bool EngineExecutor::Impl::hear_clock(const std::function<bool()> & take)
+{
+  struct Hearing
+  {
+    explicit Hearing(Impl & its_impl) : impl(its_impl)
+    {
+      const std::lock_guard<rclrt_front_end::PiMutex> lock(impl.clocks_mutex_);
+      ++impl.hearing_;
+      for (const auto & group : impl.clock_groups_) {
+        group->keep();
+      }
+    }
+    ~Hearing()
+    {
+      const std::lock_guard<rclrt_front_end::PiMutex> lock(impl.clocks_mutex_);
+      impl.look_at_all_clocks();
+      --impl.hearing_;
+    }
+    Impl & impl;
+  } const hearing(*this);
+  return take();
 }
 
 void EngineExecutor::Impl::tell_findings() { teller_.tell_if_requested(*engine_); }
@@ -426,8 +499,13 @@ EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
 
 void EngineExecutor::Impl::Spin::set_spins(bool spins)
 {
-  const std::lock_guard<rclrt_front_end::PiMutex> lock(impl_.update_mutex_);
-  impl_.spins_ = spins;
+  {
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(impl_.update_mutex_);
+    impl_.spins_ = spins;
+  }
+  if (!spins) {
+    impl_.let_go([](const KnownGroup & group) { return group.clock != nullptr; });
+  }
 }
 
 EngineExecutor::Impl::Spin::~Spin()

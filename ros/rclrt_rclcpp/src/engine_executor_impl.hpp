@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "announce.hpp"
+#include "clock_group.hpp"
 #include "group_names.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_front_end/process_platform.hpp"
@@ -130,7 +131,9 @@ private:
     std::shared_ptr<rclrt_core::Group> in_engine;
     std::string node;
     std::string cie_id;
-    std::optional<std::weak_ptr<const rclcpp::Node>> owner;
+    Owner owner;
+    std::string clock_topic;            // empty: no clock is heard in it
+    std::shared_ptr<ClockGroup> clock;  // null: rclcpp has no thread for it
   };
   struct LeftOut
   {
@@ -149,6 +152,8 @@ private:
   /// callbacks matters.
   void look_at_definitions();
 
+  /// Takes the mutex.
+  void let_go(const std::function<bool(const KnownGroup &)> & is_it) noexcept;
   // All under update_mutex_:
   std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present_in_order(Kept & kept) const;
   bool is_another(const rclcpp::CallbackGroup & group, const KnownGroup & known, Kept & kept);
@@ -184,7 +189,12 @@ private:
   void add_waitable_timers(
     const std::shared_ptr<rclcpp::Waitable> & waitable,
     const std::shared_ptr<WaitableTimers> & timers, const KnownGroup & group);
+  // Under clocks_mutex_:
   RosClock & ros_clock(const std::shared_ptr<rclcpp::Clock> & clock);
+  rclrt_core::Duration look_at_all_clocks();
+  /// A job of what tells a clock. Takes the mutex, but not while it takes the message. On return what the message makes
+  /// due is released.
+  bool hear_clock(const std::function<bool()> & take);
 
   const std::shared_ptr<rclcpp::Context> context_;
   const EngineExecutorOptions options_;
@@ -203,10 +213,16 @@ private:
   std::unordered_map<const rclcpp::CallbackGroup *, KnownGroup> groups_;
   std::unordered_map<const void *, Member> members_;
   std::set<std::string> names_;
+
+  rclrt_front_end::PiMutex clocks_mutex_;  // of the clocks below; taken after the one above
+  /// Jobs in hear_clock(). Until they have looked themselves the thread that looks now and then does not: what a message
+  /// makes due stands in line where that message has arrived.
+  int hearing_ = 0;
   std::vector<std::unique_ptr<RosClock>> clocks_;
+  std::vector<std::shared_ptr<ClockGroup>> clock_groups_;
   /// Whether there are any. Written under the mutex; who reads it too early looks the next time.
   std::atomic<bool> has_clocks_{false};
-  bool spins_ = false;  ///< a Spin exists: what groups are in the engine stays
+  bool spins_ = false;  ///< a Spin exists: what groups are in the engine stays, and /clock is heard
 };
 
 }  // namespace rclrt_rclcpp

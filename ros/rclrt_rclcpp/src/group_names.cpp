@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "clock_group.hpp"
 #include "rclcpp/client.hpp"
 #include "rclcpp/exceptions.hpp"
 #include "rclcpp/service.hpp"
@@ -35,29 +36,6 @@ rclrt_core::Duration period_of(rclcpp::TimerBase & timer)
   return rclrt_core::Duration(period);
 }
 
-namespace
-{
-
-/// rclcpp's own, in which a node hears of simulated time.
-bool is_of_clock(const rclcpp::CallbackGroup & group, Kept & kept)
-{
-  std::size_t entities = 0;
-  bool hears_clock = false;
-  const auto count = [&](const auto & entity) {
-    kept.push_back(entity);
-    ++entities;
-  };
-  group.collect_all_ptrs(
-    [&](const auto & entity) {
-      count(entity);
-      hears_clock = std::string(entity->get_topic_name()) == "/clock";
-    },
-    count, count, count, [&kept](const auto & entity) { kept.push_back(entity); });  // QoS events
-  return hears_clock && entities == 1 && !group.automatically_add_to_executor_with_node();
-}
-
-}  // namespace
-
 std::string label_of_group(
   rclcpp::node_interfaces::NodeBaseInterface & node, const rclcpp::CallbackGroup & group,
   Kept & kept)
@@ -68,7 +46,7 @@ std::string label_of_group(
   const auto default_group = node.get_default_callback_group();
   int number = 0;
   for (const auto & present : all) {
-    const bool counts = !is_of_clock(*present, kept);
+    const bool counts = !is_clock_group(node, *present, kept);
     if (present.get() == &group) {
       return present == default_group ? "default" : counts ? std::to_string(number) : "clock";
     }

@@ -23,6 +23,7 @@
 #include "rclcpp/logging.hpp"
 #include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_front_end/leading_stamp_on_rcl.hpp"
+#include "rclrt_front_end/scheduling_of_clocks.hpp"
 #include "rclrt_front_end/status_event_on_rcl.hpp"
 #include "status_source.hpp"
 #include "take.hpp"
@@ -50,8 +51,6 @@ uint32_t depth_of(const rclcpp::QoS & qos)
            : kUnbounded;
 }
 
-using Owner = std::optional<std::weak_ptr<const rclcpp::Node>>;
-
 /// rclcpp's own callbacks use other parts of the node, which they do not keep alive (rclcpp issue 2217 is
 /// one consequence): of those, the node, if it is known. The job then keeps it.
 Owner owner_for(const Owner & owner, const std::string & node, const std::string & name)
@@ -61,15 +60,10 @@ Owner owner_for(const Owner & owner, const std::string & node, const std::string
                                                  "list_parameters",          "set_parameters",
                                                  "set_parameters_atomically"};
   const std::string of_node = node + "/";
-  const bool is_own = name == "/parameter_events" || name == "/clock" ||
-                      (name.compare(0, of_node.size(), of_node) == 0 &&
-                       services.count(name.substr(of_node.size())) > 0);
+  const bool is_own =
+    name == "/parameter_events" || (name.compare(0, of_node.size(), of_node) == 0 &&
+                                    services.count(name.substr(of_node.size())) > 0);
   return is_own ? owner : std::nullopt;
-}
-
-std::shared_ptr<const rclcpp::Node> lock(const Owner & owner)
-{
-  return owner ? owner->lock() : nullptr;
 }
 
 }  // namespace
@@ -93,6 +87,9 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
   to.name = unique_name(group, kind, label);
   to.kind = kind;
   to.depth = depth;
+  if (group.clock) {
+    static_cast<Scheduling &>(to) = rclrt_front_end::scheduling_of_clocks();
+  }
   if (options_.scheduling) {
     if (const auto scheduling = options_.scheduling->find(entity, to.name)) {
       static_cast<Scheduling &>(to) = *scheduling;
@@ -189,20 +186,24 @@ void EngineExecutor::Impl::add_waitable(
   const auto events = announce.events = std::make_shared<WaitableEvents>(depth);
   add(
     waitable, group, options_for(waitable.get(), group, kind, label, depth),
-    [events, needs_data, owner](const std::shared_ptr<rclcpp::Waitable> & present) {
+    [this, events, needs_data, owner,
+     is_clock = group.clock != nullptr](const std::shared_ptr<rclcpp::Waitable> & present) {
       const auto kept_owner = lock(owner);
       int id = 0;
       if ((owner && !kept_owner) || !events->pop(&id)) {
         return false;
       }
-      auto data = present->take_data_by_entity_id(static_cast<std::size_t>(id));
-      if (!data && needs_data) {
-        return false;  // somebody else has taken it, or newer data have replaced it
-      }
-      if (!rclrt_core::gives_up_job()) {
-        detail::execute(*present, data);
-      }
-      return true;
+      const auto take = [&] {
+        const auto data = present->take_data_by_entity_id(static_cast<std::size_t>(id));
+        if (!data && needs_data) {
+          return false;  // somebody else has taken it, or newer data have replaced it
+        }
+        if (!rclrt_core::gives_up_job()) {
+          detail::execute(*present, data);
+        }
+        return true;
+      };
+      return is_clock ? hear_clock(take) : take();
     },
     &register_waitable, std::move(announce));
   if (timers) {
@@ -330,15 +331,19 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
     attempt(std::string("subscription ") + entity->get_topic_name(), [&] {
       const bool has_stamp =
         rclrt_front_end::begins_with_stamp(entity->get_message_type_support_handle());
+      const bool is_clock = entity->get_topic_name() == known.clock_topic;
+      const Owner its_owner =
+        is_clock ? known.owner : owner_for(known.owner, known.node, entity->get_topic_name());
       Announce of_topic;
       of_topic.publishers = publishers_of(entity->get_topic_name());
+      auto options = options_for(
+        entity.get(), known, CallbackKind::kSubscription, entity->get_topic_name(),
+        depth_of(entity->get_actual_qos()));
+      options.sets_clock = is_clock;
       add(
-        entity, known,
-        options_for(
-          entity.get(), known, CallbackKind::kSubscription, entity->get_topic_name(),
-          depth_of(entity->get_actual_qos())),
-        [owner = owner_for(known.owner, known.node, entity->get_topic_name())](
-          const std::shared_ptr<rclcpp::SubscriptionBase> & present) {
+        entity, known, std::move(options),
+        [this, is_clock,
+         owner = its_owner](const std::shared_ptr<rclcpp::SubscriptionBase> & present) {
           const auto kept_owner = lock(owner);
           if (owner && !kept_owner) {
             return false;  // what the callback uses is going
@@ -350,7 +355,8 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
             execute_subscription(present);
             return true;  // nobody says whether there was a message
           }
-          return take_and_handle(*present);
+          const auto take = [&] { return take_and_handle(*present); };
+          return is_clock ? hear_clock(take) : take();
         },
         [](const std::shared_ptr<rclcpp::SubscriptionBase> & present, const auto & announce) {
           return register_with_rcl(
@@ -358,9 +364,12 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
             [](auto & of) { return of.get_subscription_handle(); }, announce);
         },
         std::move(of_topic));
-      const rclrt_core::Callback & added = *members_.at(entity.get()).callback;
-      if (added.deadline_from() == rclrt_core::DeadlineFrom::kHeaderStamp && !has_stamp) {
-        engine_->report(rclrt_front_end::no_leading_stamp(added.name()));
+      const auto & added = members_.at(entity.get()).callback;
+      if (added->deadline_from() == rclrt_core::DeadlineFrom::kHeaderStamp && !has_stamp) {
+        engine_->report(rclrt_front_end::no_leading_stamp(added->name()));
+      }
+      if (known.clock) {
+        known.clock->set_subscription(entity, its_owner, added);
       }
     });
   }

@@ -198,8 +198,11 @@ void EngineExecutor::Impl::add_timer(
 
   rclrt_core::TimerOptions timer_options;
   timer_options.period = link->period;
-  RosClock * const clock = is_in_ros_time ? &ros_clock(of_timer) : nullptr;
-  if (clock != nullptr) {
+  std::unique_lock<rclrt_front_end::PiMutex> clocks_lock(clocks_mutex_, std::defer_lock);
+  RosClock * clock = nullptr;
+  if (is_in_ros_time) {
+    clocks_lock.lock();  // until the clock knows the timer
+    clock = &ros_clock(of_timer);
     clock->look();  // what is left until it is due counts from now
     timer_options.clock = clock->id();
   } else if (of_timer) {
