@@ -229,8 +229,8 @@ void ConfiguredEngine::share_deadlines()
     return;
   }
   // A test or a program without a middleware has no messages either.
-  if (!middleware_.rmw.empty() && !middleware_.tells_stamps) {
-    report(middleware_.no_stamps());
+  if (!middleware_.rmw.empty() && !middleware_.carries_deadlines()) {
+    report(middleware_.no_deadlines());
     return;
   }
   const Status joined = rclrt_core::DeadlineRing::join();

@@ -47,6 +47,7 @@ Middleware cyclone_dds()
   made.roles = {
     {"recv", "recvUC", "recvMC", "dq.*"}, {"tev", "tev.*", "gc", "lease", "fsm"}, {"xmit.*"}};
   made.reception_stamp = ReceptionStamp::kTake;
+  made.has_ids_for_all = false;
   return made;
 }
 
@@ -184,18 +185,23 @@ rclrt_core::Finding Middleware::no_such_role(const std::string & role) const
   return finding;
 }
 
-rclrt_core::Finding Middleware::no_stamps() const
+rclrt_core::Finding Middleware::no_deadlines() const
 {
   rclrt_core::Finding finding;
   finding.subject = "deadlines of messages";
   finding.what =
     "do not reach other processes: " + (rmw.empty() ? std::string("this middleware") : rmw) +
-    " does not say the source time stamps of the messages that it sends, by which other "
-    "processes find them (it calls no tracepoint rmw_publish, or one before Jazzy)";
+    (tells_stamps
+       ? " gives a publisher another id in each process"
+       : " does not say the source time stamps of the messages that it sends, by which other "
+         "processes find them (it calls no tracepoint rmw_publish, or one before Jazzy)");
   finding.fix =
-    "Use an RMW built with tracepoints, as the packages of ROS 2 are from Jazzy on; or have the "
-    "chain in one process; or give the callbacks of the other processes deadlines of their own "
-    "(relative_deadline)";
+    std::string(
+      tells_stamps
+        ? "Use another RMW, as rmw_fastrtps_cpp"
+        : "Use an RMW built with tracepoints, as the packages of ROS 2 are from Jazzy on") +
+    "; or have the chain in one process; or give the callbacks of the other processes deadlines of "
+    "their own (relative_deadline)";
   return finding;
 }
 

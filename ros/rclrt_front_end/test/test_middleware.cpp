@@ -92,14 +92,17 @@ std::string findings_with(
   return text;
 }
 
-TEST(Middleware, that_tells_no_stamps_is_a_finding_where_there_are_deadlines_only)
+TEST(Middleware, that_carries_no_deadlines_is_a_finding_where_there_are_deadlines_only)
 {
-  const auto cyclone = [](bool tells) { return Middleware::of("rmw_cyclonedds_cpp", tells); };
+  const auto fast = [](bool tells) { return Middleware::of("rmw_fastrtps_cpp", tells); };
   EXPECT_THAT(
-    findings_with(cyclone(false), rclrt_core::edf_policy()),
-    HasSubstr("do not reach other processes: rmw_cyclonedds_cpp does not say the source time"));
-  EXPECT_EQ(findings_with(cyclone(false), rclrt_core::first_come_policy()), "");
-  EXPECT_EQ(findings_with(cyclone(true), rclrt_core::edf_policy()), "");
+    findings_with(fast(false), rclrt_core::edf_policy()),
+    HasSubstr("do not reach other processes: rmw_fastrtps_cpp does not say the source time"));
+  EXPECT_EQ(findings_with(fast(false), rclrt_core::first_come_policy()), "");
+  EXPECT_EQ(findings_with(fast(true), rclrt_core::edf_policy()), "");
+  EXPECT_THAT(
+    findings_with(Middleware::of("rmw_cyclonedds_cpp"), rclrt_core::edf_policy()),
+    HasSubstr("do not reach other processes: rmw_cyclonedds_cpp gives a publisher another id"));
   EXPECT_EQ(findings_with(Middleware::of("", false), rclrt_core::edf_policy()), "")
     << "no middleware, no messages";
 }

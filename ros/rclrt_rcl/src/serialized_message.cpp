@@ -3,6 +3,7 @@
 
 #include "rclrt_rcl/serialized_message.hpp"
 
+#include <string>
 #include <utility>
 
 #include "rclrt_rcl/error.hpp"
@@ -57,6 +58,12 @@ void SerializedMessage::serialize(const void * message, const rosidl_message_typ
 void SerializedMessage::deserialize(
   void * message, const rosidl_message_type_support_t * type) const
 {
+  constexpr std::size_t kHeader = 4;  // of CDR; rmw_cyclonedds reads beyond what is shorter
+  if (size() < kHeader) {
+    throw Error(
+      "deserializing a message: " + std::to_string(size()) + " bytes, but a message has at least " +
+      std::to_string(kHeader));
+  }
   throw_unless_ok(rmw_deserialize(&message_, type, message), "deserializing a message");
 }
 

@@ -106,11 +106,11 @@ def spin_until(node: Node, condition: Callable[[], bool]) -> bool:
 def test_two_processes_on_run_the_deadline_of_the_timer(start: Start, numbers: bool) -> None:
     """Release + D, to the nanosecond, for every message, at the first and at the second reader.
 
-    Also where the middleware gives messages no numbers, as Cyclone DDS.
+    Also where the middleware gives messages no numbers.
     """
     if not numbers and os.environ.get("RCLRT_SANITIZE"):
         pytest.skip("the sanitizer wants to be loaded first, before the stub of an RMW")
-    rmw = {} if numbers else {"LD_PRELOAD": STUB_RMW, "RCLRT_STUB_RMW": "rmw_cyclonedds_cpp"}
+    rmw = {} if numbers else {"LD_PRELOAD": STUB_RMW, "RCLRT_STUB_RMW": "rmw_stranger_cpp"}
     sink = start("sink", **rmw)
     relay = start("relay", **rmw)
     source = start("source", "500", **rmw)

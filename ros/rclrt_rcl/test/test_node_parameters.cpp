@@ -249,7 +249,9 @@ TEST_F(NodeParameters, events_are_published_unless_they_are_switched_off)
   // A topic that nobody else in this domain has.
   const std::string topic = "/events_" + std::to_string(getpid());
   const std::vector<std::string> arguments = {"-r", "/parameter_events:=" + topic};
-  EXPECT_EQ(make(arguments)->count_publishers(topic), 1U);
+  auto publishes = make(arguments);
+  EXPECT_TRUE(wait_for([&] { return publishes->count_publishers(topic) == 1; }));
+  publishes.reset();
   NodeOptions options;
   options.start_parameter_event_publisher = false;
   const auto node = make(arguments, options);

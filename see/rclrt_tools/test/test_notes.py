@@ -67,7 +67,7 @@ def test_processes_with_one_priority_are_explained() -> None:
     assert said not in " ".join(notes_of(study("static", 8.0)))
 
 
-TAKE = {"rmw": "rmw_cyclonedds_cpp", "reception_stamp": "take", "tells_stamps": False}
+TAKE = {"rmw": "rmw_cyclonedds_cpp", "reception_stamp": "take", "carries_deadlines": False}
 
 
 def test_figures_that_begin_at_the_take_say_so_and_are_not_held_against_the_ideal() -> None:
@@ -90,7 +90,7 @@ def test_the_title_names_the_rmw_and_what_the_figures_begin_with() -> None:
 
 @pytest.mark.parametrize(("processes", "numbers"), [(1, False), (2, True), (2, False)])
 def test_deadlines_that_end_with_the_process_are_marked(processes: int, numbers: bool) -> None:
-    slice_ = report([7.0], deadline_scheduler="fifo bands", tells_stamps=numbers)
+    slice_ = report([7.0], deadline_scheduler="fifo bands", carries_deadlines=numbers)
     measurement = Measurement("edf")
     measurement.add([slice_] * processes)
     stops = processes > 1 and not numbers

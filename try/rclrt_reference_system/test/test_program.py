@@ -66,7 +66,7 @@ def test_the_report_names_the_rmw_and_what_its_stamps_are(tmp_path: Path) -> Non
         )
         result = json.loads(done.stdout)
         assert (result["rmw"], result["reception_stamp"]) == (name, stamp)
-        assert result["tells_stamps"], "it is the real one that sends"
+        assert result["carries_deadlines"], "it is the real one that sends"
         assert result["hot_path"]["samples"]
 
 

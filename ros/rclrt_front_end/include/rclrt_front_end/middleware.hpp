@@ -52,10 +52,14 @@ struct Middleware
   /// Whether it says, before it sends a message, the source time stamp by which readers know the message. It
   /// says so at the tracepoint `rmw_publish`. Another process finds the deadline of a message by that stamp.
   bool tells_stamps = false;
+  /// Whether the publisher of a message has the same id for a reader in another process. Not if the id is a handle.
+  bool has_ids_for_all = true;
   ReceptionStamp reception_stamp = ReceptionStamp::kUnknown;
   /// Whether a publisher counts a subscription of its own context that ignores local publications as
   /// matched. If not known: no, and then a message may be sent although nobody else listens.
   bool counts_readers_that_ignore = false;
+  /// Whether another process finds the deadline of a message.
+  bool carries_deadlines() const noexcept { return tells_stamps && has_ids_for_all; }
   /// Whether its threads may run callbacks: it was tested which locks they hold when they bring a message.
   bool may_run_callbacks = false;
 
@@ -76,7 +80,7 @@ struct Middleware
   /// Threads of a role are to get something, and none of it is known, or they are left alone.
   rclrt_core::Finding no_such_role(const std::string & role) const;
   /// Deadlines of messages do not reach other processes.
-  rclrt_core::Finding no_stamps() const;
+  rclrt_core::Finding no_deadlines() const;
   /// `who`, a callback in real time, publishes by threads that are left as they are.
   rclrt_core::Finding publishes_late(const std::string & who) const;
 };

@@ -56,7 +56,7 @@ class Measurement:
         self.policy = first["policy"]
         self.rmw = first["rmw"]
         self.reception_stamp = first["reception_stamp"]
-        self.deadlines_stop = len(reports) > 1 and not first["tells_stamps"]
+        self.deadlines_stop = len(reports) > 1 and not first["carries_deadlines"]
         self.measured_s += (first["measured_to_ns"] - first["measured_from_ns"]) / 1e9
         worst_before = self.worst[0] if self.worst else -1.0
         rss_mib = 0.0
