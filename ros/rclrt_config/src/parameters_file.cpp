@@ -106,13 +106,10 @@ const CallbackField kCallbackFields[] = {
      return change(&Scheduling::inherit_priority, map.boolean("inherit_priority"));
    }},
 };
-/// Fields of the release before, which are passed over with a note in this one.
-constexpr const char * kFormerCallbackFields[] = {"deadline_rule", "fan_in"};
 
 std::vector<std::string> callback_field_names()
 {
-  std::vector<std::string> names(
-    std::begin(kFormerCallbackFields), std::end(kFormerCallbackFields));
+  std::vector<std::string> names;
   for (const CallbackField & field : kCallbackFields) {
     names.emplace_back(field.name);
   }
@@ -125,7 +122,6 @@ struct PolicyWord
 {
   const rclrt_core::Policy * policy = nullptr;
   std::optional<PriorityKey> key;
-  bool is_old_spelling = false;
 };
 
 class ParametersReader
@@ -147,7 +143,6 @@ private:
   Entry read_entry(const YamlField & field, const std::string & node, Target target);
   void read_executor(const YamlField & field, const std::string & node);
   void read_trace(const YamlField & field, const std::string & node);
-  void note_former(const char * field, const Place & place);
   static void throw_unless_everywhere(
     const YamlField & field, const std::string & node, const std::optional<Place> & earlier);
   std::optional<Attributes> read_thread(const YamlMap & executor, const std::string & field);
@@ -302,19 +297,7 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
   } else {
     entry.assumed = read_assumption_fields(map);
   }
-  for (const char * former : kFormerCallbackFields) {
-    if (!is_group && map.has(former)) {
-      note_former(former, entry.place);
-    }
-  }
   return entry;
-}
-
-void ParametersReader::note_former(const char * field, const Place & place)
-{
-  document_.notes.push_back(
-    {to_string(place), std::string(field) + " has no effect any more", 0,
-     "Remove it; it is accepted in this release only"});
 }
 
 void ParametersReader::throw_unless_everywhere(
@@ -362,9 +345,9 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     field, node, earlier.empty() ? std::nullopt : std::optional<Place>(earlier.front().place));
   const YamlMap map(
     field.value, "executor",
-    {"policy", "max_threads", "min_threads", "attributes", "middleware_thread",
-     "middleware_threads", "threads", "timer_thread", "lock_memory", "stack_size",
-     "capacity_percent", "deadline_scheduler", "wait", "spin", "spin_cpu_percent", "beat"});
+    {"policy", "max_threads", "attributes", "middleware_thread", "middleware_threads", "threads",
+     "timer_thread", "lock_memory", "stack_size", "capacity_percent", "deadline_scheduler", "wait",
+     "spin", "spin_cpu_percent", "beat"});
   const auto size = [](const std::optional<int64_t> & number) {
     return number ? std::optional<std::size_t>(static_cast<std::size_t>(*number)) : std::nullopt;
   };
@@ -374,7 +357,6 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
   entry.place = place(field.name_mark);
   const auto word = map.word<PolicyWord>(
     "policy", {{"first_come", {&rclrt_core::first_come_policy(), {}}},
-               {"fifo", {&rclrt_core::first_come_policy(), {}, true}},
                {"fixed_priority", {&by_priority, {}}},
                {"edf", {&rclrt_core::edf_policy(), {}}},
                {"rate_monotonic", {&by_priority, PriorityKey::kRateMonotonic}},
@@ -382,14 +364,6 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
   if (word) {
     entry.policy = word->policy;
     entry.priority_key = word->key;
-    if (word->is_old_spelling) {
-      document_.notes.push_back(
-        {to_string(entry.place), "policy: fifo is the old name of first_come. It is not SCHED_FIFO",
-         0, "Write policy: first_come; the old name is accepted in this release only"});
-    }
-  }
-  if (map.has("min_threads")) {
-    note_former("min_threads", place(field.name_mark));
   }
   entry.max_threads = size(map.integer("max_threads", 1, 1000));
   entry.attributes = map.word<AttributesMode>(

@@ -366,17 +366,6 @@ TEST(Apply, each_policy_and_mode_of_an_executor_arrives)
   EXPECT_EQ(mode("off"), AttributesMode::kOff);
 }
 
-TEST(Apply, a_number_of_threads_that_is_no_more_is_passed_over_with_a_note)
-{
-  Configuration configuration = parsed(rclrt_file("      executor: {min_threads: 100}\n"));
-  EngineOptions options;
-  ASSERT_TRUE(configuration.apply(&options).ok());
-  ASSERT_EQ(configuration.notes().size(), 1u);
-  EXPECT_EQ(
-    to_string(configuration.notes()[0]),
-    "f:4:7: min_threads has no effect any more. Remove it; it is accepted in this release only");
-}
-
 TEST(Apply, bounds_of_a_pool_that_is_none_are_noted)
 {
   Configuration configuration = parsed(rclrt_file("      executor: {max_threads: 8}\n"));
@@ -477,8 +466,8 @@ TEST(Apply, ext_in_the_file_makes_the_executor_order_by_deadline)
   EXPECT_EQ(ext.attributes.policy, SchedulingPolicy::kExt);
   EXPECT_EQ(ext.relative_deadline, 5ms);
 
-  configuration =
-    parsed(rclrt_file("      executor: {policy: fifo, deadline_scheduler: sched_ext}\n" + entry));
+  configuration = parsed(
+    rclrt_file("      executor: {policy: first_come, deadline_scheduler: sched_ext}\n" + entry));
   ASSERT_TRUE(configuration.apply(&options).ok());
   EXPECT_EQ(options.policy, &rclrt_core::first_come_policy());
   EXPECT_EQ(configuration.deadline_scheduler(), DeadlineBackend::kSchedExt);

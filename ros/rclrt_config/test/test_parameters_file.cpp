@@ -216,7 +216,7 @@ TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
     {"{thread: 4}", 18, "unknown field 'thread'. Use policy, max_threads"},
     {"{threads: 4}", 27, "threads: it must be a map"},
     {"{policy: best}", 26,
-     "Use first_come, fifo, fixed_priority, edf, rate_monotonic or deadline_monotonic"},
+     "Use first_come, fixed_priority, edf, rate_monotonic or deadline_monotonic"},
     {"{max_threads: 0}", 31, "from 1 to 1000"},
     {"{max_threads: 1001}", 31, "from 1 to 1000"},
     {"{attributes: maybe}", 30, "Use require, prefer or off"},
@@ -375,28 +375,6 @@ TEST(ParametersFile, endless_depth_is_told)
               ", y: " + before + "}\n";
   }
   EXPECT_THAT(error_in(laughs), HasSubstr("nested without end"));
-}
-
-TEST(ParametersFile, fields_of_the_release_before_are_accepted_with_a_note)
-{
-  const auto notes =
-    parsed(rclrt_file("      callbacks:\n"
-                      "        /a/timer/b: {deadline_rule: earliest, fan_in: last}\n"))
-      .notes();
-  ASSERT_EQ(notes.size(), 2U);
-  EXPECT_EQ(notes[0].subject, "f:5:9");
-  EXPECT_EQ(notes[0].what, "deadline_rule has no effect any more");
-  EXPECT_EQ(notes[1].what, "fan_in has no effect any more");
-}
-
-TEST(ParametersFile, the_old_name_of_first_come_is_accepted_with_a_note)
-{
-  const auto notes = [](const std::string & policy) {
-    return parsed(rclrt_file("      executor: {policy: " + policy + "}\n")).notes();
-  };
-  EXPECT_TRUE(notes("first_come").empty());
-  ASSERT_EQ(notes("fifo").size(), 1u);
-  EXPECT_THAT(notes("fifo")[0].fix, HasSubstr("Write policy: first_come"));
 }
 
 TEST(ParametersFile, any_cut_of_a_good_file_is_either_good_or_told_with_a_place)

@@ -198,7 +198,6 @@ def header(**fields: int) -> Callable[[Trace], Trace]:
 @pytest.mark.parametrize(
     ("lacks", "reason"),
     [
-        (lambda trace: replace(trace, version=1), "e0 is of version 1, which has no execution"),
         (lambda trace: replace(trace, dropped=4), "4 records of e0 are missing"),
         (change(cpu_ns=-1), "the execution time of no job of 'low' was measured"),
         (change(policy=layout.POLICY_OTHER), "ran under fifo, other: any other program"),

@@ -18,14 +18,13 @@ from rclrt_tools.trace import (
     Trace,
     TraceError,
     TraceReader,
-    blank,
     layout,
     named_traces,
     read_trace,
     rings,
     write_trace,
 )
-from trace_bytes import HEADER, S, callback, chunk, example, record, records, ring, version_1
+from trace_bytes import HEADER, S, callback, chunk, example, record, records, ring
 
 
 @pytest.fixture
@@ -51,7 +50,7 @@ def test_the_example_of_the_specification_is_read_and_written_alike(path: Path) 
     )  # fmt: skip
     entry = layout.Entry("/a/timer", 2, "/a", 1, layout.KIND_TIMER, 10_000_000)
     assert trace.callbacks == {5: entry}
-    assert (trace.names, trace.dropped, trace.version) == ({5: "/a/timer"}, 1, 2)
+    assert (trace.names, trace.dropped) == ({5: "/a/timer"}, 1)
     (record,) = trace.records
     assert record["release_ns"] == S
     assert (record["ready_ns"] - S, record["start_ns"] - S) == (20_000, 35_000)
@@ -157,17 +156,6 @@ def test_records_that_only_mix_alike_are_no_doubles(
     assert sequences(read(path, HEADER + ring(4, 8) + records(2, 7))) == [2, 7, 0, 1, 3]
 
 
-def test_version_1_is_read_with_what_it_lacks_unknown(path: Path) -> None:
-    trace = read(path, version_1() + b"\1" * 63)
-    assert (trace.version, trace.names, trace.dropped) == (1, {5: "/old"}, 3)
-    assert trace.callbacks[5].parallelism == 0
-    assert trace.records["end_ns"].tolist() == [S + 1, S + 2]
-    unknown = blank(2)
-    for name in ("cpu_ns", "root_ns", "publisher", "message", "by_callback", "cause", "policy"):
-        assert np.array_equal(trace.records[name], unknown[name]), name
-    assert trace.records["jobs"].tolist() == [1, 1]
-
-
 ENTRY = struct.pack("<IIIIqII", 5, 1, 1, 1, -1, 3, 0)
 
 
@@ -177,6 +165,7 @@ ENTRY = struct.pack("<IIIIqII", 5, 1, 1, 1, -1, 3, 0)
         (example()[:15], "15 bytes are too few for a header"),
         (example()[:63], "63 bytes are too few for a header"),
         (b"X" + example()[1:], "no trace file: it starts with b'XCLRTTRC'"),
+        (example()[:8] + b"\x01" + example()[9:], "version 1 with records of 128 bytes"),
         (example()[:8] + b"\x03" + example()[9:], "version 3 with records of 128 bytes"),
         (example()[:12] + b"\x40" + example()[13:], "version 2 with records of 64 bytes"),
         (HEADER + chunk(1, ENTRY[:31]), "byte 72: a callback entry of 31 bytes"),
@@ -188,10 +177,6 @@ ENTRY = struct.pack("<IIIIqII", 5, 1, 1, 1, -1, 3, 0)
         (HEADER + chunk(3, struct.pack("<QI44x", 0, 3)), "ring of 3 records, which is no power"),
         (HEADER + chunk(3, struct.pack("<QI44x", 0, 0)), "ring of 0 records, which is no power"),
         (HEADER + chunk(3, struct.pack("<QI44x", 0, 2**31)), "ring of 2147483648 records in a"),
-        (version_1(2**32 - 1), "byte 16: unfinished: its writer was killed"),
-        (version_1(2**31), "byte 16: 2147483648 callbacks are more than 1000000"),
-        (version_1()[:36], "byte 32: the names end early"),
-        (version_1()[:42], "byte 40: the name of callback 5 is damaged"),
     ],
 )
 def test_damage_is_refused_with_the_place(path: Path, data: bytes, message: str) -> None:
@@ -242,12 +227,10 @@ except TraceError as error:
 def test_sizes_that_a_file_claims_cost_no_memory(path: Path) -> None:
     """Names of 4 GiB, a ring and a chunk of records of as much, in a file of some bytes."""
     names = struct.pack("<IIIIqII", 5, 1, 1, 1, -1, 2**32 - 1, 2**32 - 1)
-    old = struct.pack("<8sIIIIQ", b"RCLRTTRC", 1, 64, 1, 0, 0) + struct.pack("<II", 1, 2**32 - 1)
     huge = struct.pack("<II", 2, 2**32 - 8)
     most = struct.pack("<II", 3, 2**32 - 1) + struct.pack("<QI44x", 2**64 - 1, 2**24)
     for data, expected in (
         (HEADER + chunk(1, names), "longer than their chunk"),
-        (old + b"x", "is damaged"),
         (HEADER + huge + record(1), "1"),
         (HEADER + most + record(1) * 3, "3"),
     ):

@@ -359,7 +359,7 @@ def test_the_command_watches_files_and_fails_on_what_it_was_asked_for(
     assert command(tmp_path, *alone, "--fail-on", "miss").returncode == 1
 
 
-def test_files_of_two_machines_and_of_version_1_are_refused(robot: System, tmp_path: Path) -> None:
+def test_files_of_two_machines_are_refused(robot: System, tmp_path: Path) -> None:
     (trace,) = traces_of(robot)
     write_trace(trace, tmp_path / "a.trace")
     header = replace(trace.header, boot_id=bytes(15) + b"x")

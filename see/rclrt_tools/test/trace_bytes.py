@@ -51,11 +51,3 @@ def ring(head: int, capacity: int, thread: int = 9) -> bytes:
     for i in range(max(0, head - capacity), head):
         slots[i % capacity] = record(i, thread=thread)
     return chunk(3, struct.pack("<QI44x", head, capacity) + b"".join(slots))
-
-
-def version_1(count: int = 1) -> bytes:
-    """Return a file of version 1 with two records of one callback."""
-    name = b"/old"
-    head = struct.pack("<8sIIIIQ", b"RCLRTTRC", 1, 64, count, 0, 3)
-    body = b"".join(record(i)[:64] for i in (1, 2))
-    return head + struct.pack("<II", 5, len(name)) + name + body

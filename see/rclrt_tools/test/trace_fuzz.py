@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rclrt_tools.trace import Trace, TraceError, read_trace
-from trace_bytes import HEADER, callback, chunk, example, records, ring, version_1
+from trace_bytes import HEADER, callback, chunk, example, records, ring
 
 SEEDS = (
     example(),
     HEADER + callback(5) + callback(6, "/ü") + ring(9, 4) + records(5, 6, 7)
     + chunk(77, b"z") + chunk(4, struct.pack("<Q", 3)) + ring(2, 8, thread=3) + records(8),
-    version_1(),
     HEADER + ring(2**40, 2) + ring(3, 1) + chunk(0, b""),
 )  # fmt: skip
 NUMBERS = [0, 1, 2, 3, 4, 7, 8, 55, 56, 63, 64, 127, 128, 129, 2**15, 2**16, 2**31 - 1, 2**31]

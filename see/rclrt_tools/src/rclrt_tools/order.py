@@ -131,7 +131,7 @@ def check_order(
         What is no longer than this is let pass, ns; not negative.
     groups
         Exclusive group by name of the callback, instead of what the file says. Callbacks in none
-        exclude nobody; so it is for all of a file of version 1.
+        exclude nobody.
 
     Returns
     -------

@@ -93,11 +93,6 @@ class Builder:
         return {id_: name for (i, id_), name in self.names.items() if i == part}
 
     def _check_part(self, part: Part) -> None:
-        if part.version < 2:
-            self.doubts.append(
-                f"{part.name} is of version 1, which has no execution times, causes, priorities, "
-                "groups or CPUs. Record it anew"
-            )
         if part.dropped:
             self.doubts.append(
                 f"{part.dropped} records of {part.name} are missing: raise trace_capacity"
@@ -110,7 +105,6 @@ class Builder:
             entry = part.callbacks[id_]
             key = (number, id_)
             seen = grid(jobs["release_ns"])
-            # A file of version 1 does not say.
             unsaid = entry.kind == layout.KIND_UNKNOWN
             if entry.kind == layout.KIND_TIMER and 0 < entry.period_ns <= LONGEST:
                 self.timers[key] = entry.period_ns
@@ -123,7 +117,7 @@ class Builder:
             elif entry.kind == layout.KIND_TIMER or (unsaid and seen and len(jobs) > 2):
                 self.timers[key] = min(LONGEST, seen or max(1, self.span))
                 self.doubts.append(f"the period of '{self.names[key]}' is not in the trace")
-            elif unsaid and part.version > 1:
+            elif unsaid:
                 self.doubts.append(f"nobody knows of what kind '{self.names[key]}' is")
 
     @property
@@ -188,7 +182,7 @@ class Builder:
             late = max(0, int(self.idle[key].max()) - self.dispatch)
             found["jitter_ms"] = min(jitter + late, LONGEST)
             remarks.append(f"{len(release)} releases from outside")
-            if self.causes.unknown[key] and self.parts[key[0]].version > 1:
+            if self.causes.unknown[key]:
                 self.doubts.append(f"nobody knows what released jobs of '{self.names[key]}'")
         triggers = [
             topic

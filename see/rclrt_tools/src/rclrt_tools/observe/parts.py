@@ -32,7 +32,6 @@ class Part:
 
     name: str
     header: Header
-    version: int
     callbacks: Mapping[int, Entry]
     ran: Mapping[int, Records]
     lost: Mapping[int, Records]
@@ -89,7 +88,6 @@ def _part(files: list[tuple[str, Trace]]) -> Part:
     return Part(
         files[0][0],
         files[0][1].header,
-        min(trace.version for _, trace in files),
         callbacks,
         by_callback(records, fine & ran),
         by_callback(records, fine & given_up),

@@ -58,14 +58,12 @@ def scheduling_of(
     found = Scheduling()
     doubt = found.doubts.append
     force = {id_: _in_force(jobs, names[id_], found.doubts) for id_, jobs in part.ran.items()}
-    if part.version < 2:
-        found.doubts.clear()  # That there is nothing is said once.
     events = part.header.model == layout.MODEL_EVENTS
     if part.header.model in (layout.MODEL_POOL, layout.MODEL_ISOLATED):
         kind = "preemptive" if part.header.model == layout.MODEL_POOL else "isolated"
     elif events:
         kind = "priority_events"
-    elif part.version > 1:
+    else:
         doubt(f"the model of {label} is not in the trace; taken for {kind}")
     policy = _policy(part, label, list(force.values()), found.doubts)
     if events and policy == "first_come":
@@ -113,8 +111,6 @@ def _in_force(jobs: Records, name: str, doubts: list[str]) -> _InForce:
 
 def _policy(part: Part, label: str, force: list[_InForce], doubts: list[str]) -> str:
     """Return the policy of the model, "first_come" for one that does without."""
-    if part.version < 2:
-        return "rm"
     policies = {one.policy for one in force}
     words = ", ".join(sorted(layout.word(layout.POLICIES, policy) for policy in policies))
     if policies & set(FAIR):
@@ -156,8 +152,6 @@ def _threads(part: Part, executor: dict[str, Any], kind: str) -> None:
 
 
 def _groups(part: Part, found: Scheduling, label: str) -> None:
-    if part.version < 2:
-        return
     members: dict[int, list[int]] = {}
     for id_ in part.ran:
         members.setdefault(part.callbacks[id_].group, []).append(id_)

@@ -42,7 +42,7 @@ def taken_of(parts: Sequence[Part], least: int) -> tuple[int, int] | None:
     """
     by_cpu: dict[tuple[bytes, int], list[Records]] = {}
     for part in parts:
-        if part.ran and (part.version < 2 or part.header.model not in OURS):
+        if part.ran and part.header.model not in OURS:
             return None
         if part.ran and not _is_bounded(part):
             return None

@@ -141,8 +141,6 @@ class Trace:
         Shape (n,), of type `RECORD`, in the order of the file.
     dropped
         Records that are missing because nobody read them in time.
-    version
-        Of the file. Version 1 leaves most of a record unknown.
     notes
         Remarks for people, by callback; of the whole file by `NO_CALLBACK`.
     """
@@ -151,7 +149,6 @@ class Trace:
     records: Records
     dropped: int = 0
     header: Header = field(default_factory=Header)
-    version: int = 2
     notes: Mapping[int, str] = field(default_factory=dict)
 
     @property

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads trace files of both versions, also while a program still writes them.
+"""Reads trace files, also while a program still writes them.
 
 Whatever a file holds, memory stays within a few times its size, and `TraceReader.blocks` within a
 few blocks and the rings. Files are read, not mapped: a mapped file that somebody cuts short ends
@@ -14,7 +14,6 @@ import stat
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,6 @@ from rclrt_tools.trace.layout import (
     TraceError,
 )
 from rclrt_tools.trace.rings import Rings, ring_records
-from rclrt_tools.trace.version1 import RECORD_1, converted, read_names
 
 MAX_CALLBACKS = 1_000_000
 BLOCK = 1 << 17
@@ -65,7 +63,7 @@ class TraceReader:
     ----------
     callbacks
         By id. Grows while `blocks` meets callbacks without an entry.
-    dropped, header, version, notes
+    dropped, header, notes
         See `Trace`.
     count
         How many records there are, before doubles are left out.
@@ -96,11 +94,8 @@ class TraceReader:
         except (OSError, ValueError) as error:
             raise TraceError(f"{path}: {getattr(error, 'strerror', error)}") from error
         try:
-            self.version = self._start()
-            if self.version == 1:
-                self._names()
-            else:
-                self._chunks()
+            self._start()
+            self._chunks()
         except BaseException:
             self.close()
             raise
@@ -143,7 +138,7 @@ class TraceReader:
     def _wrong(self, at: int, text: str) -> TraceError:
         return TraceError(f"{self.path}: byte {at}: {text}")
 
-    def _start(self) -> int:
+    def _start(self) -> None:
         start = self._peek(0, layout.START.size)
         if len(start) < layout.START.size:
             raise TraceError(f"{self.path}: {self._size} bytes are too few for a header")
@@ -152,18 +147,11 @@ class TraceReader:
             raise TraceError(
                 f"{self.path}: this is no trace file: it starts with {magic!r}, not {MAGIC!r}"
             )
-        if (version, size) not in ((1, RECORD_1.itemsize), (2, RECORD.itemsize)):
+        if (version, size) != (2, RECORD.itemsize):
             raise TraceError(
                 f"{self.path}: version {version} with records of {size} bytes; this reads version "
-                f"2 with {RECORD.itemsize} and version 1 with {RECORD_1.itemsize}"
+                f"2 with {RECORD.itemsize}: record it anew"
             )
-        return int(version)
-
-    def _names(self) -> None:
-        """Read what comes before the records in version 1."""
-        callbacks, self.dropped, at = read_names(self._peek, self._wrong, MAX_CALLBACKS)
-        self.callbacks.update(callbacks)
-        self._add_records(at, max(0, self._size - at) // RECORD_1.itemsize)
 
     def _add_records(self, at: int, count: int) -> None:
         if count:
@@ -284,26 +272,23 @@ class TraceReader:
 
     def _blocks(self, size: int) -> Iterator[Records]:
         """Yield what is in chunks of records; several small chunks make a block."""
-        item = RECORD_1 if self.version == 1 else RECORD
         parts: list[bytes] = []
         waiting = 0
         for at, count in zip(self._offsets, self._counts, strict=True):
             for first in range(0, count, size):
                 here = min(size, count - first)
                 if waiting + here > size and parts:
-                    yield self._records(parts, item)
+                    yield self._records(parts)
                     parts, waiting = [], 0
-                take = self._peek if here * item.itemsize < WINDOW else self._read
-                data = take(at + first * item.itemsize, here * item.itemsize)
-                parts.append(data[: len(data) // item.itemsize * item.itemsize])
+                take = self._peek if here * RECORD.itemsize < WINDOW else self._read
+                data = take(at + first * RECORD.itemsize, here * RECORD.itemsize)
+                parts.append(data[: len(data) // RECORD.itemsize * RECORD.itemsize])
                 waiting += here
         if parts:
-            yield self._records(parts, item)
+            yield self._records(parts)
 
-    def _records(self, parts: list[bytes], item: np.dtype[Any]) -> Records:
-        data = parts[0] if len(parts) == 1 else b"".join(parts)
-        records = np.frombuffer(data, item)
-        return converted(records) if self.version == 1 else records
+    def _records(self, parts: list[bytes]) -> Records:
+        return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), RECORD)
 
 
 def named_traces(paths: list[Path]) -> list[tuple[str, Trace]]:
@@ -359,6 +344,5 @@ def read_trace(path: Path, before: int = 0) -> Trace:
             records[:count],
             reader.dropped,
             reader.header,
-            reader.version,
             dict(reader.notes),
         )

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes trace files, version 2."""
+"""Writes trace files."""
 
 from __future__ import annotations
 

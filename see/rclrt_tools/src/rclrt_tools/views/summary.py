@@ -253,7 +253,7 @@ def to_text(sources: Sequence[Source], summary: Summary) -> str:
         missing = f", {source.reader.dropped} records are missing" if source.reader.dropped else ""
         model = layout.word(layout.MODELS, header.model)
         lines.append(
-            f"{source.label}: version {source.reader.version}, {who}, executor {header.executor}, "
+            f"{source.label}: {who}, executor {header.executor}, "
             f"{model}, {layout.word(layout.ORDERINGS, header.ordering)}, "
             f"{source.reader.count} records{missing}"
         )
@@ -354,7 +354,6 @@ def to_json(sources: Sequence[Source], summary: Summary) -> dict[str, Any]:
         "files": [
             {
                 "name": source.label,
-                "version": source.reader.version,
                 "process": source.header.process,
                 "executor": source.header.executor,
                 "model": layout.word(layout.MODELS, source.header.model),

@@ -49,7 +49,7 @@ def watch_files(watch: Watch, paths: list[Path]) -> None:
     Raises
     ------
     TraceError
-        A file cannot be read, is of version 1, or has another clock.
+        A file cannot be read, or has another clock.
     """
     begins: list[int] = []
     ends: list[int] = []
@@ -57,8 +57,6 @@ def watch_files(watch: Watch, paths: list[Path]) -> None:
     paths = trace_files(paths)
     for path in paths:
         trace = read_trace(path)
-        if trace.version == 1:
-            raise TraceError(f"{path}: version 1 does not say what released jobs; record it anew")
         boots.add(trace.header.boot_id)
         if len(boots) > 1:
             raise TraceError(f"{path}: of another boot or machine than {paths[0]}")
