@@ -18,7 +18,7 @@ namespace rclrt_scx
 namespace
 {
 
-constexpr timespec kLookEvery{1, 0};
+constexpr timespec kLookAtTaskEvery{1, 0};
 
 std::string exit_text(const rclrt_scx_state & state)
 {
@@ -69,7 +69,7 @@ std::string load_and_stay(const LoadOptions & options)
   const std::string own = own_folder(options.directory);
   bool is_told = false;
   for (;;) {
-    if (sigtimedwait(&ends, nullptr, &kLookEvery) > 0) {
+    if (sigtimedwait(&ends, nullptr, &kLookAtTaskEvery) > 0) {
       return unload(options.directory);
     }
     Status status;

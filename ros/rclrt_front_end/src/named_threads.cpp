@@ -17,8 +17,8 @@ namespace
 
 constexpr char kOurs[] = "rclrt";
 // Until the executor's threads have their names. Else the next look is that of every second.
-constexpr int kLooks = 100;
-constexpr std::chrono::milliseconds kBetweenLooks(1);
+constexpr int kLooksForNames = 100;
+constexpr std::chrono::milliseconds kBetweenLooksForNames(1);
 
 bool is_realtime(const rclrt_core::Attributes & attributes)
 {
@@ -63,9 +63,9 @@ std::string NamedThreads::require(
   need.report = std::move(report);
   need.busy_waiting = std::move(busy_waiting);
   needs_.push_back(std::move(need));
-  for (int i = 0; i < kLooks && !look_locked(); ++i) {
+  for (int i = 0; i < kLooksForNames && !look_locked(); ++i) {
     lock.unlock();
-    std::this_thread::sleep_for(kBetweenLooks);
+    std::this_thread::sleep_for(kBetweenLooksForNames);
     lock.lock();
   }
   const auto known = std::find_if(needs_.begin(), needs_.end(), is_its);

@@ -53,7 +53,7 @@ bool is_in_machines_user_namespace(int process)
   // Of another process that may not be looked into: the machine's own maps all users onto themselves.
   const Descriptor file(openat(process, "uid_map", O_RDONLY | O_CLOEXEC));
   char text[256] = "";
-  const ssize_t length = file.is_open() ? read(file.get(), text, sizeof(text) - 1) : 0;
+  const ssize_t length = file.is_open() ? ::read(file.get(), text, sizeof(text) - 1) : 0;
   std::istringstream words(length > 0 ? text : "");
   uint64_t inside = 0;
   uint64_t outside = 0;
