@@ -29,6 +29,8 @@ add_library(rclrt_scx_loader STATIC src/load.cpp src/status.cpp src/pins.cpp src
 target_include_directories(rclrt_scx_loader PUBLIC src)
 target_link_libraries(rclrt_scx_loader PUBLIC rclrt_scx rclrt_scx_order PRIVATE rclrt_scx_libbpf)
 rclrt_compile_options(rclrt_scx_loader)
+# Test programs have a load.cpp of their own: in the library it stays an object of its own.
+set_source_files_properties(src/load.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_compile_definitions(rclrt_scx_loader PRIVATE "RCLRT_SCX_OBJECT=\"${object}\"")
 set_source_files_properties(src/load.cpp PROPERTIES OBJECT_DEPENDS "${object}")
 
