@@ -223,7 +223,7 @@ def test_seven_timers_have_responses_and_bounds(
         (name, task) for name in ("events_rm", "today") for task in seven_timers.TASKS
     ]
     assert all(row["n"] > 0 and row["bound_exact_ms"] < row["bound_paper_ms"] for row in rows)
-    assert rows[0]["net_max_ms"] <= rows[0]["max_ms"]
+    assert rows[0]["net_max_ms"] <= rows[0]["max_ms"] + 0.001  # which is rounded
 
 
 def test_hosts_have_a_row_for_each_case_and_do_not_believe_a_clock_that_is_ahead(
