@@ -6,7 +6,7 @@
 
 #include "dead_segments.hpp"
 #include "program.hpp"
-#include "rclrt_rcl/init.hpp"
+#include "rclrt_rcl/context.hpp"
 
 int main(int argc, char ** argv)
 {

@@ -28,8 +28,6 @@ std::shared_ptr<rclrt_rcl::Node> make_node(const std::shared_ptr<rclrt_rcl::Cont
 {
   rclrt_rcl::NodeOptions options;
   options.context = context;
-  // Topics are parameters' names here: "urgency./cmd_vel".
-  options.automatically_declare_parameters_from_overrides = true;
   return std::make_shared<rclrt_rcl::Node>("rclrt_agent", options);
 }
 
@@ -38,8 +36,9 @@ std::shared_ptr<rclrt_rcl::Node> make_node(const std::shared_ptr<rclrt_rcl::Cont
 Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Arguments & arguments)
 : node_(make_node(context))
 {
-  for (const auto & [topic, value] : node_->get_parameters_by_prefix("urgency")) {
-    const auto urgency = value.as<int64_t>();
+  // Topics are in the parameters' names: "urgency./cmd_vel".
+  const rclrt_rcl::Parameters & parameters = node_->parameters();
+  for (const auto & [topic, urgency] : parameters.get_by_prefix<int64_t>("urgency")) {
     if (urgency < 0 || urgency > kHighestUrgency) {
       throw std::runtime_error(
         "parameter urgency." + topic + ": " + std::to_string(urgency) + " is not from 0 to " +
@@ -47,8 +46,7 @@ Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Argu
     }
     urgencies_[topic] = static_cast<int>(urgency);
   }
-  for (const auto & [topic, value] : node_->get_parameters_by_prefix("budget")) {
-    const auto budget = value.as<int64_t>();
+  for (const auto & [topic, budget] : parameters.get_by_prefix<int64_t>("budget")) {
     if (budget < 1) {
       throw std::runtime_error(
         "parameter budget." + topic + ": " + std::to_string(budget) +
@@ -56,8 +54,7 @@ Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Argu
     }
     budgets_[topic] = static_cast<double>(budget);
   }
-  for (const auto & [topic, value] : node_->get_parameters_by_prefix("deadline_ms")) {
-    const auto deadline = value.as<int64_t>();
+  for (const auto & [topic, deadline] : parameters.get_by_prefix<int64_t>("deadline_ms")) {
     if (deadline < 1) {
       throw std::runtime_error(
         "parameter deadline_ms." + topic + ": " + std::to_string(deadline) + " is not above 0");
@@ -134,10 +131,7 @@ AgentOptions Program::options(const Arguments & arguments)
     options.session.references = read_references(arguments.references);
   }
   const auto number = [this](const char * name, int64_t otherwise, int64_t least, int64_t most) {
-    if (!node_->has_parameter(name)) {
-      return otherwise;
-    }
-    const auto value = node_->get_parameter(name).as<int64_t>();
+    const int64_t value = node_->parameters().get<int64_t>(name).value_or(otherwise);
     if (value < least || value > most) {
       throw std::runtime_error(
         std::string("parameter ") + name + ": " + std::to_string(value) + " is not from " +
@@ -159,8 +153,8 @@ AgentOptions Program::options(const Arguments & arguments)
   }
   options.session.messages_per_s =
     static_cast<double>(number("client_budget", 0, 0, 1'000'000'000));
-  options.session.streams_say_urgency = node_->has_parameter("streams_say_urgency") &&
-                                        node_->get_parameter("streams_say_urgency").as<bool>();
+  options.session.streams_say_urgency =
+    node_->parameters().get<bool>("streams_say_urgency").value_or(false);
   auto & outgoing = options.session.outgoing;
   outgoing.piece = static_cast<uint16_t>(number("piece_bytes", 256, 0, 65000));
   outgoing.acknack_spacing =

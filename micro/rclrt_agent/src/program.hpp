@@ -13,8 +13,8 @@
 #include "dispatcher.hpp"
 #include "line_thread.hpp"
 #include "net_lines.hpp"
+#include "rclrt_rcl/executors.hpp"
 #include "rclrt_rcl/node.hpp"
-#include "rclrt_rcl/preemptive_executor.hpp"
 #include "ros_backend.hpp"
 #include "serial_line.hpp"
 

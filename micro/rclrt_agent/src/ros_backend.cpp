@@ -270,9 +270,6 @@ std::shared_ptr<BackendNode> RosBackend::make_node(
   options.context = context_;
   // What the client does not have, its node does not show.
   options.enable_rosout = false;
-  options.start_parameter_services = false;
-  options.start_parameter_event_publisher = false;
-  options.start_type_description_service = false;
   options.use_global_arguments = false;
   return attempt([&]() -> std::shared_ptr<BackendNode> {
     return std::make_shared<RosNode>(

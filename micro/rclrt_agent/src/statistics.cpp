@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "diagnostic_msgs/msg/diagnostic_array.hpp"
-#include "rclrt_rcl/time_message.hpp"
+#include "rclrt_rcl/clock.hpp"
 
 namespace rclrt_agent
 {

@@ -12,7 +12,7 @@
 #include "dispatcher.hpp"
 #include "rclrt_core/job.hpp"
 #include "rclrt_rcl/context.hpp"
-#include "rclrt_rcl/preemptive_executor.hpp"
+#include "rclrt_rcl/executors.hpp"
 #include "ros_backend.hpp"
 #include "types.hpp"
 

@@ -148,12 +148,8 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
     return;
   }
   const auto & group = groups_.at(entity->group().get());
-  member.look = look_for(entity);
   const rclrt_core::Status added = engine_->add_callback(
     std::move(callback_options), group, &member.callback, entity->local_publishers());
-  if (!added.ok() && member.look) {
-    engine_->remove(member.look);
-  }
   check(added);
   const auto callback = member.callback;
   members_[entity.get()] = std::move(member);
@@ -207,27 +203,7 @@ void EngineExecutor::Impl::remove_entity(const std::shared_ptr<Entity> & entity)
   }
   lock.unlock();
   entity->set_on_ready({});
-  if (member.look) {
-    engine_->remove(member.look);
-  }
   engine_->remove(member.callback);
-}
-
-std::shared_ptr<rclrt_core::Callback> EngineExecutor::Impl::look_for(
-  const std::shared_ptr<Entity> & entity)
-{
-  std::shared_ptr<rclrt_core::Callback> look;
-  if (entity->looked_for_every() > std::chrono::nanoseconds(0)) {
-    rclrt_core::CallbackOptions options;
-    options.name = entity->name() + "/look";
-    options.overrun_rule = rclrt_core::OverrunRule::kSkip;
-    options.run = [entity](const rclrt_core::Job &) { return entity->look(); };
-    rclrt_core::TimerOptions timer;
-    timer.period = entity->looked_for_every();
-    // Not by way of what derives priorities from periods: this one is nobody's.
-    check(engine().add_timer(std::move(options), timer, groups_.at(entity->group().get()), &look));
-  }
-  return look;
 }
 
 void EngineExecutor::Impl::drive(Member & member, rclrt_core::CallbackOptions callback_options)

@@ -13,7 +13,7 @@
 
 #include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_front_end/teller.hpp"
-#include "rclrt_rcl/engine_executor.hpp"
+#include "rclrt_rcl/executors.hpp"
 #include "rclrt_rcl/timer.hpp"
 
 namespace rclrt_rcl
@@ -64,8 +64,7 @@ private:
   {
     std::shared_ptr<Entity> entity;  ///< let go of when it is removed, and it is when it is closed
     std::shared_ptr<rclrt_core::Callback> callback;
-    Timer * timer = nullptr;                     ///< if it is one
-    std::shared_ptr<rclrt_core::Callback> look;  ///< of what tells nobody of its work
+    Timer * timer = nullptr;  ///< if it is one
   };
   struct WatchedClock
   {
@@ -75,8 +74,6 @@ private:
   };
 
   rclrt_core::CallbackOptions options_for(const std::shared_ptr<Entity> & entity);
-  /// A timer that looks whether the entity has work. Null if the entity is told.
-  std::shared_ptr<rclrt_core::Callback> look_for(const std::shared_ptr<Entity> & entity);
   // All under the mutex:
   void add_timer(
     Member member, rclrt_core::CallbackOptions options, std::unique_lock<std::mutex> & lock);

@@ -10,7 +10,7 @@
 
 #include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "rclrt_rcl/timer_driver.hpp"
+#include "rclrt_rcl/timer.hpp"
 
 namespace rclrt_rcl
 {

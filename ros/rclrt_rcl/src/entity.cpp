@@ -173,8 +173,6 @@ void Entity::set_on_ready(OnReady on_ready)
 
 void Entity::set_middleware_callback(rcl_event_callback_t, const void *) {}
 
-bool Entity::look() { return false; }
-
 void Entity::on_middleware(const void * entity, std::size_t count)
 {
   // The middleware hands back what it was given; it was not const then.

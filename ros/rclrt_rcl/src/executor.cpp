@@ -8,8 +8,8 @@
 
 #include "membership.hpp"
 #include "rclrt_front_end/process_platform.hpp"
+#include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "rclrt_rcl/init.hpp"
 
 namespace rclrt_rcl
 {

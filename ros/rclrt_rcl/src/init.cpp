@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_rcl/init.hpp"
+#include "rclrt_rcl/context.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -9,7 +9,6 @@
 
 #include "contexts.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "rclrt_rcl/signal_handlers.hpp"
 
 namespace rclrt_rcl
 {

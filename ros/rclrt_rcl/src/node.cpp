@@ -11,16 +11,18 @@
 #include <utility>
 
 #include "arguments.hpp"
+#include "given_parameters.hpp"
 #include "logging_mutex.hpp"
 #include "node_state.hpp"
+#include "rcl/graph.h"
 #include "rcl/logging.h"
 #include "rcl/logging_rosout.h"
 #include "rclrt_core/job.hpp"
 #include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_front_end/local_publishers.hpp"
+#include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "rclrt_rcl/init.hpp"
-#include "standard_interfaces.hpp"
+#include "time_source.hpp"
 
 namespace rclrt_rcl
 {
@@ -34,16 +36,16 @@ std::set<std::string> & rosout_names()
   return names;
 }
 
-/// As the node publishes on it: it may be remapped.
-std::string rosout_topic(const rcl_node_t & node)
+std::string resolve(const rcl_node_t * node, const std::string & name, bool service)
 {
-  char * name = nullptr;
   const rcl_allocator_t allocator = rcl_get_default_allocator();
+  char * resolved = nullptr;
   throw_unless_ok(
-    rcl_node_resolve_name(&node, "/rosout", allocator, false, false, &name), "/rosout");
-  std::string topic = name;
-  allocator.deallocate(name, allocator.state);
-  return topic;
+    rcl_node_resolve_name(node, name.c_str(), allocator, service, false, &resolved),
+    std::string(service ? "service" : "topic") + " name '" + name + "'");
+  std::string result = resolved;
+  allocator.deallocate(resolved, allocator.state);
+  return result;
 }
 
 std::shared_ptr<rcl_node_t> make_handle(
@@ -59,7 +61,6 @@ std::shared_ptr<rcl_node_t> make_handle(
     });
   rcl_options.use_global_arguments = options.use_global_arguments;
   rcl_options.enable_rosout = options.enable_rosout;
-  rcl_options.rosout_qos = options.rosout_qos.profile();
   const std::string what = "creating node '" + name + "' in namespace '" + name_space + "'";
   std::vector<const char *> arguments;
   for (const std::string & argument : options.arguments) {
@@ -97,8 +98,9 @@ std::shared_ptr<rcl_node_t> make_handle(
       }
       delete used;
     });
-  if (logs) {                           // warns if it is not the first
-    log->emplace(rosout_topic(*made));  // rcl publishes there: no PublisherBase counts it
+  if (logs) {  // warns if it is not the first
+    log->emplace(
+      resolve(made.get(), "/rosout", false));  // rcl publishes there: no PublisherBase counts it
     throw_unless_ok(rcl_logging_rosout_init_publisher_for_node(made.get()), what + ": /rosout");
   }
   return made;
@@ -111,7 +113,7 @@ Node::Node(const std::string & name, const NodeOptions & options) : Node(name, "
 Node::Node(const std::string & name, const std::string & name_space, const NodeOptions & options)
 : state_(std::make_shared<detail::NodeState>())
 {
-  state_->options = options;
+  state_->use_intra_process = options.use_intra_process;
   state_->context = options.context ? options.context : default_context();
   if (!state_->context->ok()) {
     throw ShutdownError(
@@ -124,13 +126,15 @@ Node::Node(const std::string & name, const std::string & name_space, const NodeO
   CallbackGroupOptions group;
   group.name = "default";
   state_->default_group = create_callback_group(CallbackGroupType::kMutuallyExclusive, group);
-  set_parameters_of_node(detail::make_parameters(*this));
-  state_->standard_interfaces = std::make_shared<detail::StandardInterfaces>(*this);
+  state_->parameters = detail::given_parameters(*state_->context->handle(), *state_->handle);
+  if (state_->parameters.get<bool>("use_sim_time").value_or(false)) {
+    state_->time_source = std::make_shared<detail::TimeSource>(*this);
+  }
 }
 
 Node::~Node()
 {
-  state_->standard_interfaces.reset();
+  state_->time_source.reset();
   for (const auto & group : callback_groups()) {
     for (const auto & entity : group->entities()) {
       entity->close();
@@ -145,12 +149,12 @@ const std::string & Node::fully_qualified_name() const noexcept
   return state_->fully_qualified_name;
 }
 const std::shared_ptr<Context> & Node::context() const noexcept { return state_->context; }
-const NodeOptions & Node::options() const noexcept { return state_->options; }
+const Parameters & Node::parameters() const noexcept { return state_->parameters; }
 const Logger & Node::logger() const noexcept { return state_->logger; }
 const std::shared_ptr<Clock> & Node::clock() const noexcept { return state_->ros_clock; }
 const std::shared_ptr<Clock> & Node::steady_clock() const noexcept { return state_->steady_clock; }
 const std::shared_ptr<rcl_node_t> & Node::handle() const noexcept { return state_->handle; }
-bool Node::uses_intra_process() const noexcept { return state_->options.use_intra_process; }
+bool Node::uses_intra_process() const noexcept { return state_->use_intra_process; }
 
 const std::shared_ptr<CallbackGroup> & Node::default_callback_group() const noexcept
 {
@@ -254,6 +258,25 @@ void Node::adopt(const std::shared_ptr<Entity> & entity)
     entity->close();
     throw;
   }
+}
+
+std::size_t Node::count_publishers(const std::string & topic) const
+{
+  std::size_t count = 0;
+  throw_unless_ok(
+    rcl_count_publishers(handle().get(), resolve_topic_name(topic).c_str(), &count),
+    "count_publishers('" + topic + "')");
+  return count;
+}
+
+std::string Node::resolve_topic_name(const std::string & name) const
+{
+  return resolve(handle().get(), name, false);
+}
+
+std::string Node::resolve_service_name(const std::string & name) const
+{
+  return resolve(handle().get(), name, true);
 }
 
 std::shared_ptr<Waitable> Node::create_waitable(

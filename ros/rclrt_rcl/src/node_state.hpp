@@ -14,28 +14,28 @@
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/clock.hpp"
 #include "rclrt_rcl/context.hpp"
-#include "rclrt_rcl/entity_observer.hpp"
 #include "rclrt_rcl/logger.hpp"
-#include "rclrt_rcl/node_options.hpp"
+#include "rclrt_rcl/parameters.hpp"
 
 namespace rclrt_rcl
 {
 namespace detail
 {
 
-class StandardInterfaces;
+class TimeSource;
 
 struct NodeState
 {
   std::shared_ptr<Context> context;
-  NodeOptions options;
+  bool use_intra_process = false;
   std::shared_ptr<rcl_node_t> handle;
   std::string fully_qualified_name;
   Logger logger{""};
   std::shared_ptr<Clock> ros_clock = std::make_shared<Clock>(ClockKind::kRos);
   std::shared_ptr<Clock> steady_clock = std::make_shared<Clock>(ClockKind::kSteady);
   std::shared_ptr<CallbackGroup> default_group;
-  std::shared_ptr<StandardInterfaces> standard_interfaces;
+  Parameters parameters;
+  std::shared_ptr<TimeSource> time_source;
 
   /// Recursive: a QoS event is made while its publisher is being made.
   std::recursive_mutex creation_mutex;

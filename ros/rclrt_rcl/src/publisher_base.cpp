@@ -81,27 +81,6 @@ std::size_t PublisherBase::intra_process_subscription_count() const
   return outbox_ ? outbox_->inboxes().size() : 0;
 }
 
-void PublisherBase::assert_liveliness()
-{
-  check(rcl_publisher_assert_liveliness(handle_.get()), "assert_liveliness()");
-}
-
-bool PublisherBase::wait_for_all_acked(std::chrono::nanoseconds timeout)
-{
-  const rcl_ret_t result =
-    rcl_publisher_wait_for_all_acked(handle_.get(), std::max<int64_t>(timeout.count(), -1));
-  if (result == RCL_RET_TIMEOUT) {
-    return false;
-  }
-  check(result, "wait_for_all_acked()");
-  return true;
-}
-
-bool PublisherBase::can_loan_messages() const noexcept
-{
-  return rcl_publisher_can_loan_messages(handle_.get());
-}
-
 void PublisherBase::check(rcl_ret_t result, const char * what) const
 {
   if (result == RCL_RET_OK) {
@@ -140,33 +119,6 @@ void PublisherBase::publish_bytes(const SerializedMessage & message)
   check(
     send([&] { return rcl_publish_serialized_message(handle_.get(), &message.handle(), nullptr); }),
     "publish() of a serialized message");
-}
-
-void PublisherBase::publish_loan(void * message)
-{
-  detail::trace_publish(message);
-  const rcl_ret_t result =
-    send([&] { return rcl_publish_loaned_message(handle_.get(), message, nullptr); });
-  if (result != RCL_RET_OK) {
-    const std::string text = take_rcl_error();
-    return_loan(message);
-    RCUTILS_SET_ERROR_MSG(text.c_str());
-  }
-  check(result, "publish() of a loaned message");
-}
-
-void * PublisherBase::borrow_loan(const rosidl_message_type_support_t * type)
-{
-  void * message = nullptr;
-  check(rcl_borrow_loaned_message(handle_.get(), type, &message), "borrow_loaned_message()");
-  return message;
-}
-
-void PublisherBase::return_loan(void * message) noexcept
-{
-  if (rcl_return_loaned_message_from_publisher(handle_.get(), message) != RCL_RET_OK) {
-    rcutils_reset_error();
-  }
 }
 
 bool PublisherBase::has_remote_subscriptions(std::size_t inboxes) const

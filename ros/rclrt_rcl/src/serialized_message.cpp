@@ -3,11 +3,9 @@
 
 #include "rclrt_rcl/serialized_message.hpp"
 
-#include <string>
 #include <utility>
 
 #include "rclrt_rcl/error.hpp"
-#include "rmw/rmw.h"
 #include "rmw/serialized_message.h"
 
 namespace rclrt_rcl
@@ -48,23 +46,6 @@ void SerializedMessage::resize(std::size_t size)
     throw_unless_ok(rmw_serialized_message_resize(&message_, size), "growing a serialized message");
   }
   message_.buffer_length = size;
-}
-
-void SerializedMessage::serialize(const void * message, const rosidl_message_type_support_t * type)
-{
-  throw_unless_ok(rmw_serialize(message, type, &message_), "serializing a message");
-}
-
-void SerializedMessage::deserialize(
-  void * message, const rosidl_message_type_support_t * type) const
-{
-  constexpr std::size_t kHeader = 4;  // of CDR; rmw_cyclonedds reads beyond what is shorter
-  if (size() < kHeader) {
-    throw Error(
-      "deserializing a message: " + std::to_string(size()) + " bytes, but a message has at least " +
-      std::to_string(kHeader));
-  }
-  throw_unless_ok(rmw_deserialize(&message_, type, message), "deserializing a message");
 }
 
 }  // namespace rclrt_rcl

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_rcl/signal_handlers.hpp"
+#include "rclrt_rcl/context.hpp"
 
 #include <linux/futex.h>
 #include <signal.h>

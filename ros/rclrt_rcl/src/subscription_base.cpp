@@ -117,7 +117,6 @@ void SubscriptionBase::on_close()
     inbox_->close();
     context_->intra_process().remove(inbox_);
   }
-  events_.clear();
 }
 
 std::string SubscriptionBase::topic_name() const
@@ -137,11 +136,6 @@ std::size_t SubscriptionBase::publisher_count() const
     rcl_subscription_get_publisher_count(handle_.get(), &count),
     "publisher_count() on '" + topic_name() + "'");
   return count;
-}
-
-bool SubscriptionBase::can_loan_messages() const noexcept
-{
-  return rcl_subscription_can_loan_messages(handle_.get());
 }
 
 std::vector<WaitHandle> SubscriptionBase::wait_handles()
@@ -201,18 +195,6 @@ bool SubscriptionBase::take_bytes(SerializedMessage * message, MessageInfo * inf
     &message->handle(), from, info);
 }
 
-bool SubscriptionBase::take_loan(void ** message, MessageInfo * info)
-{
-  rmw_message_info_t from = rmw_get_zero_initialized_message_info();
-  const rcl_ret_t result = rcl_take_loaned_message(handle_.get(), message, &from, nullptr);
-  const bool accepted = accept(result, *message, from, info);
-  if (!accepted && *message != nullptr) {
-    return_loan(*message);
-    *message = nullptr;
-  }
-  return accepted;
-}
-
 template <typename HeaderStamp>
 int64_t SubscriptionBase::stamp(const MessageInfo & info, HeaderStamp header_stamp) const noexcept
 {
@@ -260,13 +242,6 @@ void SubscriptionBase::inherit_deadline(
 {
   rclrt_core::inherit_deadline(
     deadline, stamp(info, [&] { return rclrt_front_end::leading_stamp(message); }));
-}
-
-void SubscriptionBase::return_loan(void * message) noexcept
-{
-  if (rcl_return_loaned_message_from_subscription(handle_.get(), message) != RCL_RET_OK) {
-    rcutils_reset_error();
-  }
 }
 
 }  // namespace rclrt_rcl

@@ -1,11 +1,11 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes a node's ROS clock follow /clock while its parameter `use_sim_time` is true.
+/// Makes a node's ROS clock follow /clock.
 ///
 /// Before the first message simulated time is 0; between two messages it stands still; a message
 /// may set it back. Messages are taken by a callback "/<node>/subscription/clock" in a group of its
-/// own, "/<node>/group/clock", made when `use_sim_time` is true for the first time. So no callback
+/// own, "/<node>/group/clock". So no callback
 /// of the node can hold the clock up where there are threads for both: an isolated executor gives
 /// the group its own thread, a preemptive one a worker. Where there is one thread it comes first
 /// among the callbacks that wait (priority 99, relative deadline 1 ms), but a callback that waits
@@ -29,8 +29,7 @@ namespace detail
 class TimeSource
 {
 public:
-  /// Declares the parameter.
-  TimeSource(Node & node, Parameters & parameters);
+  explicit TimeSource(Node & node);
   ~TimeSource();
   TimeSource(const TimeSource &) = delete;
   TimeSource & operator=(const TimeSource &) = delete;
@@ -40,23 +39,16 @@ private:
   struct Follower
   {
     explicit Follower(std::shared_ptr<Clock> followed) : clock(std::move(followed)) {}
-    void set_active(bool value);
+    void stop();
     void on_clock(std::chrono::nanoseconds time);
 
     const std::shared_ptr<Clock> clock;
     std::mutex mutex;
-    bool active = false;
-    std::chrono::nanoseconds latest{0};
+    bool active = true;
   };
 
-  void follow(bool simulated);
-
-  Node & node_;
   const std::shared_ptr<Follower> follower_;
-  std::shared_ptr<CallbackGroup>
-    group_;  // once made, kept: a closing subscription may still be in it
   std::shared_ptr<Subscription<rosgraph_msgs::msg::Clock>> subscription_;
-  Parameters::CallbackHandle on_change_;
 };
 
 }  // namespace detail

@@ -4,11 +4,9 @@
 #ifndef ERROR_TEXT_HPP_
 #define ERROR_TEXT_HPP_
 
-#include <optional>
 #include <string>
 
 #include "rclrt_rcl/error.hpp"
-#include "rclrt_rcl/parameter_error.hpp"
 
 namespace rclrt_rcl
 {
@@ -23,18 +21,6 @@ std::string error_of(F action)
     return error.what();
   }
   return "no error";
-}
-
-/// Why `action` is a misuse of a parameter; nothing if it is none.
-template <typename F>
-std::optional<ParameterError::Reason> reason_of(F action)
-{
-  try {
-    action();
-  } catch (const ParameterError & error) {
-    return error.reason();
-  }
-  return std::nullopt;
 }
 
 }  // namespace rclrt_rcl

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The other side of test_service_peers.py: a node with services, parameters and a timer.
+// The other side of test_service_peers.py: a node with services and a timer.
 //   service_peer <preemptive|isolated|events> [--ros-args ...]
 
 #include <chrono>
@@ -9,9 +9,9 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "builtin_interfaces/msg/time.hpp"
+#include "rcl_interfaces/msg/parameter_type.hpp"
 #include "rcl_interfaces/srv/get_parameters.hpp"
 #include "rcl_interfaces/srv/set_parameters.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
@@ -19,11 +19,9 @@
 namespace
 {
 
-using rclrt_rcl::Parameter;
 using rclrt_rcl::Responder;
 using Get = rcl_interfaces::srv::GetParameters;
 using Set = rcl_interfaces::srv::SetParameters;
-using Event = rcl_interfaces::msg::ParameterEvent;
 using Time = builtin_interfaces::msg::Time;
 
 class Server : public rclrt_rcl::Node
@@ -38,23 +36,8 @@ public:
     relay_set_(relay("relay_set", remote_set_)),
     ticks_(create_publisher<Time>("ticks", 100)),
     timer_(create_timer(
-      std::chrono::seconds(1), [this] { ticks_->publish(rclrt_rcl::to_message(now())); })),
-    events_(create_subscription<Event>(
-      "/parameter_events", rclrt_rcl::QoS::parameter_events(),
-      [this](const Event & event) { report(event); }))
+      std::chrono::seconds(1), [this] { ticks_->publish(rclrt_rcl::to_message(now())); }))
   {
-    rclrt_rcl::ParameterDescriptor descriptor;
-    descriptor.description = "how often";
-    descriptor.floating_point_range.resize(1);
-    descriptor.floating_point_range[0].to_value = 100.0;
-    declare_parameter("rate", 10.0, descriptor);
-    declare_parameter("arm.name", "left");
-    on_set_ = add_on_set_parameters_callback([](const std::vector<Parameter> & wanted) {
-      rclrt_rcl::SetParametersResult result;
-      result.successful = wanted.at(0).value() != "nobody";
-      result.reason = result.successful ? "" : "there is no such arm";
-      return result;
-    });
     logger().debug("details");
   }
 
@@ -62,7 +45,9 @@ private:
   static void echo(const Get::Request & request, Get::Response & response)
   {
     for (const auto & name : request.names) {
-      response.values.push_back(rclrt_rcl::ParameterValue(name).to_message());
+      response.values.emplace_back();
+      response.values.back().type = rcl_interfaces::msg::ParameterType::PARAMETER_STRING;
+      response.values.back().string_value = name;
     }
   }
 
@@ -81,13 +66,6 @@ private:
       });
   }
 
-  void report(const Event & event)
-  {
-    for (const auto & changed : event.changed_parameters) {
-      logger().info("heard " + event.node + " " + changed.name);
-    }
-  }
-
   std::shared_ptr<rclrt_rcl::Client<Get>> remote_;
   std::shared_ptr<rclrt_rcl::Service<Get>> echo_;
   std::shared_ptr<rclrt_rcl::Service<Get>> relay_;
@@ -95,8 +73,6 @@ private:
   std::shared_ptr<rclrt_rcl::Service<Set>> relay_set_;
   std::shared_ptr<rclrt_rcl::Publisher<Time>> ticks_;
   std::shared_ptr<rclrt_rcl::Timer> timer_;
-  std::shared_ptr<rclrt_rcl::Subscription<Event>> events_;
-  rclrt_rcl::Parameters::CallbackHandle on_set_;
 };
 
 std::unique_ptr<rclrt_rcl::Executor> make_executor(const std::string & kind)

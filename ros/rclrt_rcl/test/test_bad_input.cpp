@@ -180,8 +180,6 @@ TEST_F(BadInput, groups)
 
 TEST_F(BadInput, qos)
 {
-  EXPECT_ERROR(QoS(1).deadline(-1ns), "a deadline of -1 ns is negative");
-  EXPECT_ERROR(QoS(1).lifespan(-1ns), "a lifespan of -1 ns is negative");
   std::string reason;
   EXPECT_FALSE(compatible(QoS(1).best_effort(), QoS(1).reliable(), &reason));
   EXPECT_NE(reason, "");
@@ -196,11 +194,11 @@ TEST_F(BadInput, bytes_that_are_no_message)
   executor.add_node(node);
   ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == 1; }));
   SerializedMessage rubbish;
-  rubbish.resize(3);
-  EXPECT_THROW(rubbish.to<Log>(), Error);
   rubbish.resize(64);
   std::fill_n(rubbish.data(), rubbish.size(), uint8_t{0xff});
-  publisher->publish(rubbish);
+  ASSERT_EQ(
+    rcl_publish_serialized_message(publisher->handle().get(), &rubbish.handle(), nullptr),
+    RCL_RET_OK);
   publisher->publish(Log());
   EXPECT_TRUE(spin_until(executor, [&] { return runs > 0; })) << "one bad message ends nothing";
 }

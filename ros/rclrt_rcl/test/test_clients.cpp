@@ -181,7 +181,8 @@ TEST_F(Clients, a_node_goes_on_logging_when_another_of_its_name_has_gone)
   executor.add_node(listener);
   std::string log;
   auto rosout = listener->create_subscription<rcl_interfaces::msg::Log>(
-    "/rosout", QoS::rosout(), [&](const auto & m) { log += m.name + ": " + m.msg + "\n"; });
+    "/rosout", QoS(1000).transient_local(),
+    [&](const auto & m) { log += m.name + ": " + m.msg + "\n"; });
   make_node("node").reset();
   node->logger().info("still here");
   EXPECT_TRUE(
@@ -195,7 +196,8 @@ TEST_F(Clients, requests_dropped_without_an_answer_are_in_the_log_but_do_not_fil
   executor.add_node(node);
   std::string log;
   auto rosout = node->create_subscription<rcl_interfaces::msg::Log>(
-    "/rosout", QoS::rosout(), [&](const auto & m) { log += m.name + ": " + m.msg + "\n"; });
+    "/rosout", QoS(1000).transient_local(),
+    [&](const auto & m) { log += m.name + ": " + m.msg + "\n"; });
   int requests = 0;
   auto service =
     node->create_service<Get>("silent", [&](const Get::Request &, Responder<Get>) { ++requests; });

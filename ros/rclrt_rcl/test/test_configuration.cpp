@@ -273,7 +273,7 @@ TYPED_TEST(EachExecutor, a_file_of_callback_isolated_executor_is_understood)
   auto options = this->template options<typename TypeParam::Options>();
   options.configuration_file = this->write_text(
     "callback_groups:\n"
-    "  - id: /listener@Subscription(/scan)@Service(/listener/get_parameters)\n"
+    "  - id: /listener@Subscription(/scan)\n"
     "    affinity: ~\n"
     "    policy: SCHED_FIFO\n"
     "    priority: 44\n");
@@ -331,7 +331,7 @@ TEST_F(WithFile, a_parameter_file_on_the_command_line_is_for_nodes_and_executor)
   executor_options.context = own;
   PreemptiveExecutor executor(executor_options);
   Listener listener(own);
-  EXPECT_EQ(listener.node->declare_parameter("speed", 1), 7);
+  EXPECT_EQ(listener.node->parameters().get<int64_t>("speed"), 7);
   EXPECT_EQ(listener.priority_under(executor), 80);
 }
 

@@ -297,7 +297,6 @@ TYPED_TEST(Membership, entities_may_be_made_and_destroyed_while_spinning)
     TimerOptions timer_options;
     timer_options.group = options.group;
     auto timer = this->node->create_wall_timer(1ms, [&] { ++runs; }, timer_options);
-    options.events.matched = [](const auto &) {};
     auto subscription =
       this->node->template create_subscription<Log>("t", 10, [&](const Log &) { ++runs; }, options);
     ServiceOptions service_options;

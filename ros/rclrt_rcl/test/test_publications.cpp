@@ -38,18 +38,6 @@ TYPED_TEST(Publications, release_the_more_urgent_first_if_its_reader_was_created
   this->expect_high_before_mid();
 }
 
-TYPED_TEST(Publications, of_serialized_messages_release_the_more_urgent_first)
-{
-  const auto publisher = this->node->template create_publisher<Log>("topic", 10);
-  this->subscribe_mid();
-  this->subscribe_high();
-  this->spin();
-  ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == 2; }));
-  const auto bytes = SerializedMessage::from(Log());
-  this->run_at_low([&] { publisher->publish(bytes); });
-  this->expect_high_before_mid();
-}
-
 TYPED_TEST(Publications, by_pointer_release_the_more_urgent_first)
 {
   PublisherOptions by_pointer;

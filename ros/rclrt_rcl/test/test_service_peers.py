@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Our services, clients, parameters, logs and clocks work with rclpy in another process."""
+"""Our services, clients, logs and clocks work with rclpy in another process."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_rosout_default
 from rosgraph_msgs.msg import Clock
-from type_description_interfaces.srv import GetTypeDescription
 
 PEER = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_rcl" / "service_peer"
 PATIENCE_S = 30.0
@@ -108,13 +106,6 @@ def call(node: Node, kind: Any, name: str, request: Any) -> Any:
     return response
 
 
-def parameters_of(node: Node, name: str) -> AsyncParameterClient:
-    """Provide what rclpy programs and the command line use."""
-    client = AsyncParameterClient(node, name)
-    assert client.wait_for_services(PATIENCE_S)
-    return client
-
-
 def hear_log(node: Node, wanted: str, provoke: Callable[[], object] = lambda: None) -> bool:
     """Wait for a line on /rosout."""
     lines: list[Log] = []
@@ -170,48 +161,6 @@ def test_our_client_calls_an_rclpy_service(executor: str, node: Node) -> None:
             assert [v.string_value for v in response.values] == [n.upper() for n in names]
 
 
-def test_rclpy_reads_and_sets_our_parameters(executor: str, node: Node) -> None:
-    with running(executor):
-        client = parameters_of(node, "server")
-        listed = answer_to(node, client.list_parameters).result
-        assert {"rate", "arm.name", "use_sim_time"} <= set(listed.names)
-        assert "arm" in listed.prefixes
-        described = answer_to(node, lambda: client.describe_parameters(["rate"])).descriptors[0]
-        assert described.description == "how often"
-        assert described.floating_point_range[0].to_value == 100.0
-        wanted = [
-            Parameter("rate", value=50.0),
-            Parameter("rate", value=200.0),
-            Parameter("rate", value=5),
-            Parameter("arm.name", value="nobody"),
-            Parameter("arm.name", value="right"),
-        ]
-        results = answer_to(node, lambda: client.set_parameters(wanted)).results
-        assert [r.successful for r in results] == [True, False, False, False, True]
-        assert "out of range, must be 0.0 to 100.0" in results[1].reason
-        assert "wrong type" in results[2].reason
-        assert results[3].reason == "there is no such arm"
-        values = answer_to(node, lambda: client.get_parameters(["rate", "arm.name", "none"])).values
-        assert values[0].double_value == 50.0
-        assert values[1].string_value == "right"
-        assert values[2].type == ParameterType.PARAMETER_NOT_SET
-        atomically = answer_to(
-            node, lambda: client.set_parameters_atomically([Parameter("rate", value=-1.0)])
-        )
-        assert not atomically.result.successful
-
-
-def test_our_node_hears_of_changes_in_rclpy_and_logs_to_rosout(executor: str, node: Node) -> None:
-    number = iter(range(1000000))
-    node.declare_parameter("speed", -1)
-
-    def change() -> None:
-        node.set_parameters([Parameter("speed", value=next(number))])
-
-    with running(executor):
-        assert hear_log(node, "heard /asker speed", change)
-
-
 def test_an_rclpy_clock_drives_our_timers(executor: str, node: Node) -> None:
     ticks: list[int] = []
     node.create_subscription(Time, "ticks", lambda stamp: ticks.append(stamp.sec), 100)
@@ -235,24 +184,6 @@ def test_an_rclpy_clock_drives_our_timers(executor: str, node: Node) -> None:
         for seconds in range(200001, 200004):
             assert tick_at(seconds)
         assert ticks == [200001, 200002, 200003]
-        client = parameters_of(node, "server")
-        answer_to(node, lambda: client.set_parameters([Parameter("use_sim_time", value=False)]))
-        assert spin_until(node, lambda: ticks[-1] > 1_000_000_000)
-        answer_to(node, lambda: client.set_parameters([Parameter("use_sim_time", value=True)]))
-        assert tick_at(300000)
-
-
-def test_parameters_come_from_the_command_line_and_files(node: Node, tmp_path: Path) -> None:
-    file = tmp_path / "parameters.yaml"
-    file.write_text(
-        "/**:\n  ros__parameters: {rate: 1.5}\n/server:\n  ros__parameters:\n"
-        "    arm: {name: from file}\n"
-    )
-    with running("events", "--ros-args", "--params-file", str(file), "-p", "rate:=2.5"):
-        client = parameters_of(node, "server")
-        values = answer_to(node, lambda: client.get_parameters(["rate", "arm.name"])).values
-        assert values[0].double_value == 2.5
-        assert values[1].string_value == "from file"
 
 
 def test_the_command_line_sets_the_log_level(node: Node) -> None:
@@ -266,19 +197,3 @@ def test_the_command_line_switches_rosout_off(node: Node) -> None:
         assert "server" not in {
             info.node_name for info in node.get_publishers_info_by_topic("/rosout")
         }
-
-
-def test_our_node_describes_its_types(executor: str, node: Node) -> None:
-    with running(executor):
-        assert spin_until(node, lambda: node.get_publishers_info_by_topic("ticks"))
-        info = node.get_publishers_info_by_topic("ticks")[0]
-        request = GetTypeDescription.Request(
-            type_name=info.topic_type, type_hash=str(info.topic_type_hash)
-        )
-        response = call(node, GetTypeDescription, "/server/get_type_description", request)
-        assert response.successful, response.failure_reason
-        description = response.type_description.type_description
-        assert [field.name for field in description.fields] == ["sec", "nanosec"]
-        request.type_hash = "RIHS01_" + "0" * 64
-        response = call(node, GetTypeDescription, "/server/get_type_description", request)
-        assert not response.successful

@@ -30,7 +30,7 @@ protected:
   void SetUp() override
   {
     NodeOptions options;
-    options.parameter_overrides = {Parameter("use_sim_time", true)};
+    options.arguments = {"--ros-args", "-p", "use_sim_time:=true"};
     simulated = this->make_node("simulated", options);
     this->executor->add_node(simulated);
   }
@@ -90,20 +90,6 @@ TYPED_TEST(SimulatedTime, drives_timers_on_after_it_was_set_back)
   const int before = runs;
   ASSERT_TRUE(this->publish_until(12s, [&] { return runs > before; }))
     << "a timer must not wait until the old time is reached again";
-}
-
-TYPED_TEST(SimulatedTime, follows_the_parameter_while_spinning)
-{
-  const Spinning spinning(*this->executor);
-  ASSERT_TRUE(this->set_time(5s));
-  EXPECT_TRUE(this->simulated->set_parameter(Parameter("use_sim_time", false)).successful);
-  EXPECT_FALSE(this->simulated->clock()->is_simulated());
-  EXPECT_GT(this->simulated->now(), 1000h);
-  EXPECT_TRUE(this->simulated->set_parameter(Parameter("use_sim_time", true)).successful);
-  EXPECT_TRUE(this->simulated->clock()->is_simulated());
-  EXPECT_EQ(this->simulated->now(), 5s);
-  EXPECT_TRUE(this->set_time(7s));
-  EXPECT_FALSE(this->simulated->set_parameter(Parameter("use_sim_time", 1)).successful);
 }
 
 TYPED_TEST(SimulatedTime, is_not_held_up_by_a_callback_that_takes_long)

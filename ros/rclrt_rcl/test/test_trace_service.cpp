@@ -13,6 +13,7 @@
 #include <string>
 
 #include "executor_types.hpp"
+#include "rcl/graph.h"
 #include "std_srvs/srv/set_bool.hpp"
 
 namespace rclrt_rcl
@@ -35,13 +36,19 @@ protected:
   {
     std::map<std::string, std::string> found;
     const std::string begin = "/rclrt/trace/";
-    for (const auto & [name, types] : this->node->service_names_and_types()) {
+    rcl_allocator_t allocator = rcl_get_default_allocator();
+    rcl_names_and_types_t known = rcl_get_zero_initialized_names_and_types();
+    throw_unless_ok(
+      rcl_get_service_names_and_types(this->node->handle().get(), &allocator, &known), "services");
+    for (std::size_t i = 0; i < known.names.size; ++i) {
+      const std::string name = known.names.data[i];
       if (
         name.rfind(begin, 0) == 0 &&
         name.find("_" + std::to_string(getpid()) + "_") != std::string::npos) {
-        found[name] = types.front();
+        found[name] = known.types[i].data[0];
       }
     }
+    throw_unless_ok(rcl_names_and_types_fini(&known), "names of services");
     return found;
   }
 

@@ -10,9 +10,7 @@
 #include "rclrt_baselines/static_executor.hpp"
 #include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
 #include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
-#include "rclrt_rcl/callback_isolated_executor.hpp"
-#include "rclrt_rcl/preemptive_executor.hpp"
-#include "rclrt_rcl/priority_events_executor.hpp"
+#include "rclrt_rcl/executors.hpp"
 
 namespace rclrt_reference_system
 {

@@ -13,8 +13,8 @@
 #include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/status.hpp"
+#include "rclrt_rcl/entity.hpp"
 #include "rclrt_rcl/executor.hpp"
-#include "rclrt_rcl/scheduling.hpp"
 
 namespace rclrt_reference_system
 {

@@ -15,6 +15,7 @@
 #ifndef RCLRT_RCL__CLIENT_HPP_
 #define RCLRT_RCL__CLIENT_HPP_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -22,11 +23,23 @@
 #include <string>
 #include <utility>
 
+#include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/client_base.hpp"
+#include "rclrt_rcl/entity.hpp"
 #include "rosidl_typesupport_cpp/service_type_support.hpp"
 
 namespace rclrt_rcl
 {
+
+struct ClientOptions
+{
+  /// For the callbacks given with requests, and for completing futures. Null: the node's default
+  /// group.
+  std::shared_ptr<CallbackGroup> group;
+  Scheduling scheduling;
+  /// How many requests may wait for their answers; one more is an error. At least 1.
+  std::size_t max_pending_requests = 1000;
+};
 
 template <typename S>
 class Client : public ClientBase

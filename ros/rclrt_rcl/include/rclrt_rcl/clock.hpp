@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 
+#include "builtin_interfaces/msg/time.hpp"
 #include "rcl/time.h"
 
 namespace rclrt_rcl
@@ -71,6 +72,21 @@ private:
   ClockKind kind_;
   std::unique_ptr<Impl> impl_;
 };
+
+/// `time` since 1970, not negative and before 2106.
+inline builtin_interfaces::msg::Time to_message(std::chrono::nanoseconds time)
+{
+  constexpr int64_t kNanosecondsPerSecond = 1000000000;
+  builtin_interfaces::msg::Time message;
+  message.sec = static_cast<int32_t>(time.count() / kNanosecondsPerSecond);
+  message.nanosec = static_cast<uint32_t>(time.count() % kNanosecondsPerSecond);
+  return message;
+}
+
+inline std::chrono::nanoseconds from_message(const builtin_interfaces::msg::Time & message)
+{
+  return std::chrono::seconds(message.sec) + std::chrono::nanoseconds(message.nanosec);
+}
 
 }  // namespace rclrt_rcl
 

@@ -86,6 +86,36 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
+/// The default context of the process, and the functions most programs need of it.
+///
+///   rclrt_rcl::init(argc, argv);  ...  rclrt_rcl::shutdown();
+///
+/// Make the default context and install_signal_handlers(). Errors: it exists and is ok().
+void init(int argc = 0, const char * const * argv = nullptr, const ContextOptions & options = {});
+
+/// Whether the default context exists and has not been shut down.
+bool ok() noexcept;
+
+/// Shut down the default context, if there is one, and forget it.
+bool shutdown(const std::string & reason = "shutdown() was called");
+
+/// Error unless init() was called.
+std::shared_ptr<Context> default_context();
+
+/// SIGINT and SIGTERM shut down every context of the process.
+///
+/// The handler notes the signal and wakes a thread, which shuts the contexts down. The first signal
+/// restores the handlers that were there before, so that a second Ctrl-C ends a program whose
+/// callbacks do not return. A forked child ignores both signals until it calls exec().
+///
+/// Returns false if they were installed already. Thread-safe. Throws Error if the OS refuses.
+bool install_signal_handlers();
+
+/// Restore the handlers that were there before, and wait until the thread has served the signals
+/// that came and has ended (not if a shutdown callback calls it in that thread). Returns false if
+/// they were not installed. Thread-safe.
+bool uninstall_signal_handlers();
+
 }  // namespace rclrt_rcl
 
 #endif  // RCLRT_RCL__CONTEXT_HPP_

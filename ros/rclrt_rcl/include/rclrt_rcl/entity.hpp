@@ -1,8 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// An entity: what an executor schedules. Subscriptions, timers, services, clients, QoS events and
-/// waitables are entities; publishers are not.
+/// An entity: what an executor schedules. Subscriptions, timers, services, clients and waitables are
+/// entities; publishers are not.
 ///
 /// Life:
 ///
@@ -29,18 +29,42 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "rcl/client.h"
+#include "rcl/event.h"
 #include "rcl/event_callback.h"
+#include "rcl/guard_condition.h"
+#include "rcl/service.h"
+#include "rcl/subscription.h"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/job.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_front_end/local_publishers.hpp"
-#include "rclrt_rcl/scheduling.hpp"
-#include "rclrt_rcl/wait_handle.hpp"
 
 namespace rclrt_rcl
 {
+
+/// The handles that an executor puts into its wait set to learn that an entity has work.
+///
+/// Executors that are notified (Entity::set_on_ready) do not need it.
+using WaitHandle = std::variant<
+  const rcl_subscription_t *, const rcl_service_t *, const rcl_client_t *, const rcl_event_t *,
+  const rcl_guard_condition_t *>;
+
+/// What matters about a callback, said in code: one of these comes with every subscription, timer,
+/// service, client. All of it is optional, and a configuration may override it without touching
+/// the code (ExecutorOptions::configuration_file).
+struct Scheduling : rclrt_core::Scheduling
+{
+  /// Last part of the entity's name, e.g. "plan" for "/node/timer/plan". Empty: the topic or service
+  /// name, or the period of a timer. A second entity without a name of its own gets the suffix "#2";
+  /// a given name that is taken is an error.
+  std::string name;
+  /// Bound on waiting jobs. 0: the QoS depth; for a timer 16, for a waitable 1.
+  uint32_t depth = 0;
+};
 
 class CallbackGroup;
 class Context;
@@ -114,10 +138,6 @@ public:
   }
   /// Whether its messages have a stamp that deadlines can count from (DeadlineFrom::kHeaderStamp).
   bool begins_with_stamp() const noexcept { return begins_with_stamp_; }
-  /// How often the executor calls look(), for an entity that tells nobody of its work. 0: it tells.
-  std::chrono::nanoseconds looked_for_every() const noexcept { return looked_for_every_; }
-  /// Announces work that was not announced yet. Returns whether there is some.
-  virtual bool look();
   /// Wait until no thread is in take_and_run(). Returns at once if called inside a callback.
   void wait_until_idle();
 
@@ -140,8 +160,7 @@ protected:
   /// Publishers of this process that the middleware's thread would disturb if it ran the callback itself. Null: it must
   /// not. Constant after construction.
   rclrt_front_end::LocalPublishers local_publishers_;
-  bool begins_with_stamp_ = false;                ///< constant after construction
-  std::chrono::nanoseconds looked_for_every_{0};  ///< constant after construction
+  bool begins_with_stamp_ = false;  ///< constant after construction
   /// What the middleware is given, with the entity.
   static void on_middleware(const void * entity, std::size_t count);
 

@@ -15,7 +15,6 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,35 +26,40 @@
 #include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/client.hpp"
-#include "rclrt_rcl/client_options.hpp"
 #include "rclrt_rcl/clock.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/logger.hpp"
-#include "rclrt_rcl/node_options.hpp"
-#include "rclrt_rcl/parameter_access.hpp"
+#include "rclrt_rcl/parameters.hpp"
 #include "rclrt_rcl/publisher.hpp"
-#include "rclrt_rcl/publisher_options.hpp"
 #include "rclrt_rcl/service.hpp"
-#include "rclrt_rcl/service_options.hpp"
 #include "rclrt_rcl/subscription.hpp"
-#include "rclrt_rcl/subscription_options.hpp"
 #include "rclrt_rcl/timer.hpp"
-#include "rclrt_rcl/timer_options.hpp"
 #include "rclrt_rcl/waitable.hpp"
 
 namespace rclrt_rcl
 {
+
+struct NodeOptions
+{
+  /// Null: the default context (init()).
+  std::shared_ptr<Context> context;
+  /// As on a command line, e.g. {"--ros-args", "-r", "chatter:=talk"}; they go before the context's.
+  std::vector<std::string> arguments;
+  /// Also obey the arguments of the context.
+  bool use_global_arguments = true;
+  /// Publish the node's log lines on /rosout.
+  bool enable_rosout = true;
+  /// Deliver by pointer between publishers and subscriptions of this context that both want it.
+  bool use_intra_process = false;
+};
 
 namespace detail
 {
 struct NodeState;
 }
 
-/// Names and types, e.g. {"/chatter", {"std_msgs/msg/String"}}.
-using NamesAndTypes = std::map<std::string, std::vector<std::string>>;
-
-class Node : public ParameterAccess
+class Node
 {
 public:
   /// Errors: an invalid name or namespace, invalid arguments, a context that was shut down.
@@ -70,7 +74,9 @@ public:
   /// E.g. "/robot/planner".
   const std::string & fully_qualified_name() const noexcept;
   const std::shared_ptr<Context> & context() const noexcept;
-  const NodeOptions & options() const noexcept;
+  /// What the command line and its files give, as far as it is for this node. `use_sim_time: true` lets
+  /// clock() follow /clock.
+  const Parameters & parameters() const noexcept;
   const Logger & logger() const noexcept;
   /// ROS time: the system clock, or /clock while the parameter `use_sim_time` is true. /clock is taken
   /// by a callback "/<node>/subscription/clock" in a group of its own, "/<node>/group/clock", which
@@ -88,7 +94,6 @@ public:
     auto lock = lock_creation();
     auto publisher = std::make_shared<Publisher<M>>(
       context(), handle(), topic, qos, options.use_intra_process.value_or(uses_intra_process()));
-    add_events(*publisher, options);
     return publisher;
   }
 
@@ -103,7 +108,6 @@ public:
       options.group, context(), handle(), topic, qos,
       SubscriptionCallback<M>(std::forward<F>(callback)),
       options.use_intra_process.value_or(uses_intra_process()), options.ignore_local_publications);
-    add_events(*subscription, options);
     return subscription;
   }
 
@@ -166,20 +170,9 @@ public:
   /// Those that exist now.
   std::vector<std::shared_ptr<CallbackGroup>> callback_groups() const;
 
-  // ---- The graph, as far as it is known here now
-
+  /// Publishers of a topic, as far as they are known here now.
   std::size_t count_publishers(const std::string & topic) const;
-  std::size_t count_subscribers(const std::string & topic) const;
-  NamesAndTypes topic_names_and_types() const;
-  NamesAndTypes service_names_and_types() const;
-  /// Fully qualified.
-  std::vector<std::string> node_names() const;
-  /// Wait until `condition` holds, looking at it every 5 ms. Returns what it last was; false too
-  /// when the context is shut down. Negative: for ever. Needs no executor.
-  bool wait_for_graph(
-    const std::function<bool()> & condition, std::chrono::nanoseconds timeout) const;
 
-  /// After expansion and remapping.
   std::string resolve_topic_name(const std::string & name) const;
   std::string resolve_service_name(const std::string & name) const;
 
@@ -215,8 +208,6 @@ private:
     rclrt_core::CallbackKind kind, const std::string & label, const Scheduling & scheduling,
     const std::shared_ptr<CallbackGroup> & group) const;
   void adopt(const std::shared_ptr<Entity> & entity);
-  void add_events(PublisherBase & publisher, const PublisherOptions & options);
-  void add_events(SubscriptionBase & subscription, const SubscriptionOptions & options);
   bool uses_intra_process() const noexcept;
   const std::shared_ptr<Clock> & steady_clock() const noexcept;
 

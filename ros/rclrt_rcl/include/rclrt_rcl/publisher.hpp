@@ -15,18 +15,25 @@
 #define RCLRT_RCL__PUBLISHER_HPP_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <typeindex>
 #include <utility>
 
 #include "rclrt_core/engine.hpp"
 #include "rclrt_rcl/detail/trace_points.hpp"
-#include "rclrt_rcl/loaned_message.hpp"
 #include "rclrt_rcl/publisher_base.hpp"
 #include "rosidl_typesupport_cpp/message_type_support.hpp"
 
 namespace rclrt_rcl
 {
+
+struct PublisherOptions
+{
+  /// Hand messages to subscriptions in the same context by pointer. Unset: as the node says.
+  /// Volatile durability only; others go through the middleware.
+  std::optional<bool> use_intra_process;
+};
 
 template <typename M>
 class Publisher : public PublisherBase
@@ -62,46 +69,7 @@ public:
     hand_over(inboxes, std::move(message));
   }
 
-  void publish(LoanedMessage<M> && message)
-  {
-    if (!message.is_lent()) {
-      publish(std::move(message.own_));
-      return;
-    }
-    const rclrt_core::Publication publication;
-    const auto inboxes = matched();
-    auto copy = inboxes.empty() ? nullptr : std::make_unique<M>(*message);
-    publish_loan(std::exchange(message.lent_, nullptr));
-    hand_over(inboxes, std::move(copy));
-  }
-
-  /// The bytes must be those of an M.
-  void publish(const SerializedMessage & message)
-  {
-    const rclrt_core::Publication publication;
-    const auto inboxes = matched();
-    if (inboxes.empty() || has_remote_subscriptions(inboxes.counted())) {
-      publish_bytes(message);
-    }
-    if (!inboxes.empty()) {
-      hand_over(inboxes, std::make_unique<M>(message.to<M>()));
-    }
-  }
-
-  LoanedMessage<M> borrow_loaned_message()
-  {
-    if (!can_loan_messages()) {
-      return LoanedMessage<M>(this, nullptr);
-    }
-    return LoanedMessage<M>(
-      this,
-      static_cast<M *>(borrow_loan(rosidl_typesupport_cpp::get_message_type_support_handle<M>())));
-  }
-
 private:
-  friend class LoanedMessage<M>;
-  void give_back(M * lent) noexcept { return_loan(lent); }
-
   detail::Outbox::Inboxes matched() const
   {
     return outbox() ? outbox()->inboxes() : detail::Outbox::Inboxes{};

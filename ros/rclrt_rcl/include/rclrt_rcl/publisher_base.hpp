@@ -45,18 +45,6 @@ public:
   std::size_t intra_process_subscription_count() const;
   std::array<uint8_t, 16> gid() const noexcept { return gid_; }
 
-  /// For QoS::liveliness_manual_by_topic().
-  void assert_liveliness();
-  /// Wait until reliable subscriptions have everything; false on timeout. Negative: for ever.
-  bool wait_for_all_acked(std::chrono::nanoseconds timeout);
-  /// Whether the middleware lends memory for messages of this type.
-  bool can_loan_messages() const noexcept;
-
-  /// Event callbacks that were given but that the middleware does not support, by name.
-  const std::vector<std::string> & unsupported_events() const noexcept { return unsupported_; }
-  void adopt_event(std::shared_ptr<Entity> event) { events_.push_back(std::move(event)); }
-  void note_unsupported_event(std::string name) { unsupported_.push_back(std::move(name)); }
-
   const std::shared_ptr<rcl_publisher_t> & handle() const noexcept { return handle_; }
 
 protected:
@@ -68,9 +56,6 @@ protected:
   /// Throws ShutdownError after shutdown, Error if the middleware refuses.
   void publish_message(const void * message);
   void publish_bytes(const SerializedMessage & message);
-  void publish_loan(void * message);
-  void * borrow_loan(const rosidl_message_type_support_t * type);
-  void return_loan(void * message) noexcept;
 
   /// Null unless intra-process delivery is on.
   const std::shared_ptr<detail::Outbox> & outbox() const noexcept { return outbox_; }
@@ -89,8 +74,6 @@ private:
   std::array<uint8_t, 16> gid_{};
   std::shared_ptr<detail::Outbox> outbox_;
   std::atomic<uint64_t> sequence_{0};  ///< of messages that go by pointer
-  std::vector<std::shared_ptr<Entity>> events_;
-  std::vector<std::string> unsupported_;
 };
 
 }  // namespace rclrt_rcl

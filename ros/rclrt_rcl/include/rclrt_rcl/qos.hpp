@@ -3,14 +3,13 @@
 
 /// Quality of service of a topic or service, in the words of ROS 2.
 ///
-///   QoS(10).best_effort()      QoS(1).transient_local()      QoS::sensor_data()
+///   QoS(10).best_effort()      QoS(1).transient_local()      QoS::services()
 ///
 /// A plain value. A middleware replaces "system default" and "best available" values; actual_qos()
 /// of the publisher or subscription says by which.
 #ifndef RCLRT_RCL__QOS_HPP_
 #define RCLRT_RCL__QOS_HPP_
 
-#include <chrono>
 #include <cstddef>
 #include <string>
 
@@ -26,17 +25,9 @@ public:
   QoS(std::size_t depth);  // NOLINT(runtime/explicit)
   explicit QoS(const rmw_qos_profile_t & profile) : profile_(profile) {}
 
-  /// Best effort, keep last 5.
-  static QoS sensor_data();
   static QoS services();
-  static QoS parameters();
-  static QoS parameter_events();
-  static QoS rosout();
   /// For /clock: best effort, keep last 1.
   static QoS clock();
-  static QoS system_defaults();
-  /// The values that match most of the present counterparts.
-  static QoS best_available();
 
   QoS & keep_last(std::size_t depth);
   /// Keep everything, as far as the middleware's resource limits go.
@@ -44,16 +35,6 @@ public:
   QoS & reliable();
   QoS & best_effort();
   QoS & transient_local();
-  QoS & durability_volatile();
-  /// Longest time between two messages.
-  QoS & deadline(std::chrono::nanoseconds period);
-  /// Messages older than this are not delivered.
-  QoS & lifespan(std::chrono::nanoseconds age);
-  /// The middleware asserts liveliness by itself, or the publisher by publish() and
-  /// assert_liveliness().
-  QoS & liveliness_automatic(std::chrono::nanoseconds lease);
-  QoS & liveliness_manual_by_topic(std::chrono::nanoseconds lease);
-  QoS & avoid_ros_namespace_conventions(bool avoid);
 
   std::size_t depth() const noexcept { return profile_.depth; }
   bool is_keep_all() const noexcept { return profile_.history == RMW_QOS_POLICY_HISTORY_KEEP_ALL; }
@@ -66,7 +47,6 @@ public:
     return profile_.durability == RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
   }
   const rmw_qos_profile_t & profile() const noexcept { return profile_; }
-  rmw_qos_profile_t & profile() noexcept { return profile_; }
 
 private:
   rmw_qos_profile_t profile_;

@@ -12,8 +12,6 @@
 #include <cstdint>
 
 #include "rcl/types.h"
-#include "rosidl_runtime_c/message_type_support_struct.h"
-#include "rosidl_typesupport_cpp/message_type_support.hpp"
 
 namespace rclrt_rcl
 {
@@ -36,28 +34,7 @@ public:
   const rcl_serialized_message_t & handle() const noexcept { return message_; }
   rcl_serialized_message_t & handle() noexcept { return message_; }
 
-  /// Throws Error if the message cannot be serialized.
-  template <typename M>
-  static SerializedMessage from(const M & message)
-  {
-    SerializedMessage serialized;
-    serialized.serialize(&message, rosidl_typesupport_cpp::get_message_type_support_handle<M>());
-    return serialized;
-  }
-
-  /// Throws Error if these are not the bytes of an M.
-  template <typename M>
-  M to() const
-  {
-    M message;
-    deserialize(&message, rosidl_typesupport_cpp::get_message_type_support_handle<M>());
-    return message;
-  }
-
 private:
-  void serialize(const void * message, const rosidl_message_type_support_t * type);
-  void deserialize(void * message, const rosidl_message_type_support_t * type) const;
-
   rcl_serialized_message_t message_;
 };
 

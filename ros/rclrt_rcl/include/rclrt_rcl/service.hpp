@@ -17,12 +17,65 @@
 #include <type_traits>
 #include <utility>
 
-#include "rclrt_rcl/responder.hpp"
+#include "rclrt_rcl/callback_group.hpp"
+#include "rclrt_rcl/entity.hpp"
+#include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/service_base.hpp"
 #include "rosidl_typesupport_cpp/service_type_support.hpp"
 
 namespace rclrt_rcl
 {
+
+struct ServiceOptions
+{
+  /// Null: the node's default group.
+  std::shared_ptr<CallbackGroup> group;
+  Scheduling scheduling;
+};
+
+/// The right to answer one request of a service of type S, now or later, from any thread.
+///
+/// It can be moved, not copied: a request is answered at most once. A responder that is destroyed
+/// without an answer leaves its client waiting and writes a warning to the log, at most one a second for a service.
+template <typename S>
+class Responder
+{
+public:
+  Responder(std::shared_ptr<const detail::ResponseSender> sender, const RequestHeader & header)
+  : sender_(std::move(sender)), header_(header)
+  {
+  }
+  Responder(Responder &&) noexcept = default;
+  Responder & operator=(Responder && other) noexcept
+  {
+    std::swap(sender_, other.sender_);
+    std::swap(header_, other.header_);
+    return *this;
+  }
+  ~Responder()
+  {
+    if (sender_ != nullptr) {
+      sender_->warn_unanswered();
+    }
+  }
+
+  const RequestHeader & header() const noexcept { return header_; }
+
+  /// Errors: answered already; the service has gone; ShutdownError after shutdown. Not real-time
+  /// safe as far as the middleware is not.
+  void send(typename S::Response response)
+  {
+    const auto sender = std::move(sender_);
+    if (sender == nullptr) {
+      throw Error("a request can be answered only once");
+    }
+    sender->send(header_, &response);
+  }
+
+private:
+  std::shared_ptr<const detail::ResponseSender> sender_;
+  RequestHeader header_;
+};
 
 template <typename S>
 class Service : public ServiceBase

@@ -5,6 +5,7 @@
 #ifndef RCLRT_RCL__SERVICE_BASE_HPP_
 #define RCLRT_RCL__SERVICE_BASE_HPP_
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,10 +16,21 @@
 #include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/entity.hpp"
 #include "rclrt_rcl/qos.hpp"
-#include "rclrt_rcl/request_header.hpp"
+#include "rmw/types.h"
 
 namespace rclrt_rcl
 {
+
+/// The client that asked, and the time. Needed to answer a request.
+struct RequestHeader
+{
+  /// The client (`writer_guid`) and the number of the request at it (`sequence_number`).
+  rmw_request_id_t id{};
+  /// CLOCK_REALTIME of the asking machine, since 1970; 0 if unknown.
+  std::chrono::nanoseconds source_timestamp{0};
+  /// CLOCK_REALTIME at arrival, since 1970; 0 if unknown.
+  std::chrono::nanoseconds received_timestamp{0};
+};
 
 namespace detail
 {
@@ -61,11 +73,6 @@ protected:
     EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
     const rosidl_service_type_support_t * type, const std::string & name, const QoS & qos,
     const detail::Symbol & symbol);
-  /// Takes over a service that other code has made.
-  ServiceBase(
-    EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
-    std::shared_ptr<rcl_service_t> handle, const detail::Symbol & symbol);
-
   /// False if there is none. Thread-safe.
   bool take_request(void * request, RequestHeader * header);
   const std::shared_ptr<const detail::ResponseSender> & sender() const noexcept { return sender_; }
@@ -73,6 +80,10 @@ protected:
   void set_middleware_callback(rcl_event_callback_t callback, const void * user_data) override;
 
 private:
+  ServiceBase(
+    EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
+    std::shared_ptr<rcl_service_t> handle, const detail::Symbol & symbol);
+
   std::shared_ptr<rcl_service_t> handle_;
   std::shared_ptr<const detail::ResponseSender> sender_;
   std::unique_ptr<rclrt_core::Mutex> take_mutex_;

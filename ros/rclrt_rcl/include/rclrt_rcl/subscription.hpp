@@ -9,6 +9,7 @@
 #define RCLRT_RCL__SUBSCRIPTION_HPP_
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,14 +17,132 @@
 #include <type_traits>
 #include <typeindex>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "rclrt_rcl/callback_group.hpp"
+#include "rclrt_rcl/detail/trace_points.hpp"
+#include "rclrt_rcl/entity.hpp"
 #include "rclrt_rcl/error.hpp"
+#include "rclrt_rcl/message_info.hpp"
 #include "rclrt_rcl/subscription_base.hpp"
-#include "rclrt_rcl/subscription_callback.hpp"
 
 namespace rclrt_rcl
 {
+
+struct SubscriptionOptions
+{
+  /// Null: the node's default group.
+  std::shared_ptr<CallbackGroup> group;
+  Scheduling scheduling;
+  /// Take messages of publishers in the same context by pointer. Unset: as the node says.
+  /// The middleware delivers such a message too, but the callback gets it once. Exception: it waits
+  /// in the middleware while more than 64 publishers of the topic go.
+  std::optional<bool> use_intra_process;
+  /// Do not receive messages that publishers of the same context send through the middleware.
+  bool ignore_local_publications = false;
+};
+
+/// The forms a subscription's callback may have:
+///
+///   (const M &)                        the message lives until the callback returns; no allocation
+///   (std::unique_ptr<M>)               the callback owns it
+///   (std::shared_ptr<const M>)         shared with others
+///   (const SerializedMessage &)        as bytes
+///
+/// each also with a second argument `const MessageInfo &`.
+template <typename M>
+class SubscriptionCallback
+{
+public:
+  using ByReference = std::function<void(const M &, const MessageInfo &)>;
+  using Owned = std::function<void(std::unique_ptr<M>, const MessageInfo &)>;
+  using Shared = std::function<void(std::shared_ptr<const M>, const MessageInfo &)>;
+
+  template <
+    typename F, typename = std::enable_if_t<!std::is_same_v<std::decay_t<F>, SubscriptionCallback>>>
+  SubscriptionCallback(F && function)  // NOLINT(runtime/explicit)
+  : symbol_(detail::symbol_of(function))
+  {
+    // An owner would also take what a sharer takes, so sharers come first.
+    if constexpr (accepts<F, const M &>()) {
+      set<ByReference, const M &>(std::forward<F>(function));
+    } else if constexpr (accepts<F, std::shared_ptr<const M>>()) {
+      set<Shared, std::shared_ptr<const M>>(std::forward<F>(function));
+    } else {
+      static_assert(
+        accepts<F, std::unique_ptr<M>>(),
+        "a subscription's callback takes const M &, std::unique_ptr<M> or "
+        "std::shared_ptr<const M>, and optionally const MessageInfo &");
+      set<Owned, std::unique_ptr<M>>(std::forward<F>(function));
+    }
+  }
+
+  bool wants_reference() const noexcept { return std::holds_alternative<ByReference>(form_); }
+  bool wants_owned() const noexcept { return std::holds_alternative<Owned>(form_); }
+  bool wants_shared() const noexcept { return std::holds_alternative<Shared>(form_); }
+
+  const detail::Symbol & symbol() const noexcept { return symbol_; }
+
+  template <typename Message>
+  void operator()(Message && message, const MessageInfo & info) const
+  {
+    const detail::Running running(this, info.from_intra_process);
+    run(std::forward<Message>(message), info);
+  }
+
+private:
+  // Any form but bytes takes any of these; a copy is made only for an owner of a shared message.
+  void run(const M & message, const MessageInfo & info) const
+  {
+    if (const auto * by_reference = std::get_if<ByReference>(&form_)) {
+      (*by_reference)(message, info);
+    } else {
+      run(std::make_unique<M>(message), info);
+    }
+  }
+  void run(std::unique_ptr<M> message, const MessageInfo & info) const
+  {
+    if (const auto * owned = std::get_if<Owned>(&form_)) {
+      (*owned)(std::move(message), info);
+    } else if (const auto * shared = std::get_if<Shared>(&form_)) {
+      (*shared)(std::move(message), info);
+    } else {
+      std::get<ByReference>(form_)(*message, info);
+    }
+  }
+  void run(std::shared_ptr<const M> message, const MessageInfo & info) const
+  {
+    if (const auto * shared = std::get_if<Shared>(&form_)) {
+      (*shared)(std::move(message), info);
+    } else {
+      run(*message, info);
+    }
+  }
+
+  template <typename F, typename Argument>
+  static constexpr bool accepts()
+  {
+    return std::is_invocable_v<F &, Argument, const MessageInfo &> ||
+           std::is_invocable_v<F &, Argument>;
+  }
+
+  template <typename Form, typename Argument, typename F>
+  void set(F && function)
+  {
+    if constexpr (std::is_invocable_v<F &, Argument, const MessageInfo &>) {
+      form_ = Form(std::forward<F>(function));
+    } else {
+      form_ =
+        Form([function = std::forward<F>(function)](Argument message, const MessageInfo &) mutable {
+          function(std::forward<Argument>(message));
+        });
+    }
+  }
+
+  detail::Symbol symbol_;
+  std::variant<ByReference, Owned, Shared> form_;
+};
 
 template <typename M>
 class Subscription : public SubscriptionBase
@@ -36,12 +155,12 @@ public:
   : SubscriptionBase(
       std::move(setup), std::move(context), node,
       rosidl_typesupport_cpp::get_message_type_support_handle<M>(), topic, qos,
-      ignore_local_publications, intra_process && !callback.wants_bytes()),
+      ignore_local_publications, intra_process),
     callback_(std::move(callback))
   {
     const auto * const subscription = static_cast<const SubscriptionBase *>(this);
     detail::trace_subscription(handle().get(), subscription, &callback_, callback_.symbol());
-    if (intra_process && !callback_.wants_bytes()) {
+    if (intra_process) {
       inbox_ = std::make_shared<detail::TypedInbox<M>>(
         std::min<std::size_t>(queue_depth(), kMaxInbox),
         [this](std::size_t count) { announce(count); });
@@ -83,14 +202,8 @@ private:
 
   bool run_from_middleware()
   {
-    if (callback_.wants_bytes()) {
-      return run_with_spare(&spare_bytes_, [this](auto * m, auto * i) { return take_bytes(m, i); });
-    }
     if (callback_.wants_reference()) {
-      return can_loan_messages() ? run_with_loan()
-                                 : run_with_spare(&spare_messages_, [this](M * m, auto * i) {
-                                     return take_message(m, i);
-                                   });
+      return run_with_spare();
     }
     MessageInfo info;
     auto message = std::make_unique<M>();
@@ -107,53 +220,29 @@ private:
     return true;
   }
 
-  bool run_with_loan()
-  {
-    MessageInfo info;
-    void * lent = nullptr;
-    {
-      std::lock_guard<rclrt_core::Mutex> lock(take_mutex());
-      if (!take_loan(&lent, &info)) {
-        return false;
-      }
-    }
-    const std::unique_ptr<void, std::function<void(void *)>> giver(
-      lent, [this](void * loan) { return_loan(loan); });
-    inherit_deadline(info, lent);
-    if (!rclrt_core::gives_up_job()) {
-      callback_(*static_cast<const M *>(lent), info);
-    }
-    return true;
-  }
-
   /// As many spares exist as callbacks have run at once.
-  template <typename T, typename Take>
-  bool run_with_spare(std::vector<std::unique_ptr<T>> * spares, Take take)
+  bool run_with_spare()
   {
     MessageInfo info;
-    std::unique_ptr<T> message;
+    std::unique_ptr<M> message;
     bool taken = false;
-    const auto put_back = [&](T * used) {
+    const auto put_back = [&](M * used) {
       std::lock_guard<rclrt_core::Mutex> lock(take_mutex());
-      spares->emplace_back(used);
+      spare_messages_.emplace_back(used);
     };
     {
       std::lock_guard<rclrt_core::Mutex> lock(take_mutex());
-      if (spares->empty()) {
-        message = std::make_unique<T>();
+      if (spare_messages_.empty()) {
+        message = std::make_unique<M>();
       } else {
-        message = std::move(spares->back());
-        spares->pop_back();
+        message = std::move(spare_messages_.back());
+        spare_messages_.pop_back();
       }
-      taken = take(message.get(), &info);
+      taken = take_message(message.get(), &info);
     }
-    const std::unique_ptr<T, decltype(put_back)> loan(message.release(), put_back);
+    const std::unique_ptr<M, decltype(put_back)> loan(message.release(), put_back);
     if (taken) {
-      if constexpr (std::is_same_v<T, SerializedMessage>) {
-        inherit_deadline(info, *loan);
-      } else {
-        inherit_deadline(info, static_cast<const void *>(loan.get()));
-      }
+      inherit_deadline(info, static_cast<const void *>(loan.get()));
       if (!rclrt_core::gives_up_job()) {
         callback_(std::as_const(*loan), info);
       }
@@ -167,7 +256,6 @@ private:
   const SubscriptionCallback<M> callback_;
   std::shared_ptr<detail::TypedInbox<M>> inbox_;
   std::vector<std::unique_ptr<M>> spare_messages_;
-  std::vector<std::unique_ptr<SerializedMessage>> spare_bytes_;
 };
 
 }  // namespace rclrt_rcl

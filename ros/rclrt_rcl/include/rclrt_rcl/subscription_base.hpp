@@ -36,12 +36,6 @@ public:
   QoS actual_qos() const;
   /// Matched publishers in all processes.
   std::size_t publisher_count() const;
-  bool can_loan_messages() const noexcept;
-
-  /// Event callbacks that were given but that the middleware does not support, by name.
-  const std::vector<std::string> & unsupported_events() const noexcept { return unsupported_; }
-  void adopt_event(std::shared_ptr<Entity> event) { events_.push_back(std::move(event)); }
-  void note_unsupported_event(std::string name) { unsupported_.push_back(std::move(name)); }
 
   const std::shared_ptr<rcl_subscription_t> & handle() const noexcept { return handle_; }
   std::vector<WaitHandle> wait_handles() override;
@@ -65,8 +59,6 @@ protected:
   // pointer already. Calls of the same subscription must not overlap: take_mutex().
   bool take_message(void * message, MessageInfo * info);
   bool take_bytes(SerializedMessage * message, MessageInfo * info);
-  bool take_loan(void ** message, MessageInfo * info);
-  void return_loan(void * message) noexcept;
 
   rclrt_core::Mutex & take_mutex() noexcept { return *take_mutex_; }
 
@@ -94,8 +86,6 @@ private:
   std::shared_ptr<rcl_subscription_t> handle_;
   std::unique_ptr<rclrt_core::Mutex> take_mutex_;
   std::shared_ptr<detail::Inbox> inbox_;
-  std::vector<std::shared_ptr<Entity>> events_;
-  std::vector<std::string> unsupported_;
 };
 
 }  // namespace rclrt_rcl

@@ -15,13 +15,41 @@
 #include <mutex>
 #include <vector>
 
+#include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/clock.hpp"
 #include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/entity.hpp"
-#include "rclrt_rcl/timer_driver.hpp"
 
 namespace rclrt_rcl
 {
+
+/// Lets a timer's time pass. An executor is the driver while it has the timer.
+///
+/// Called with the timer's lock held: must not call the timer.
+class TimerDriver
+{
+public:
+  virtual ~TimerDriver() = default;
+  virtual void cancel() = 0;
+  /// (Re)start: the next release is one period from now.
+  virtual void reset() = 0;
+  /// From the release after the next one on, or from reset().
+  virtual void set_period(std::chrono::nanoseconds period) = 0;
+  virtual bool is_cancelled() const = 0;
+  /// On the timer's clock; negative when late, max() when cancelled.
+  virtual std::chrono::nanoseconds time_until_release() const = 0;
+};
+
+struct TimerOptions
+{
+  /// Null: the node's default group.
+  std::shared_ptr<CallbackGroup> group;
+  Scheduling scheduling;
+  /// Release once, one period after start or reset().
+  bool one_shot = false;
+  /// Otherwise it is cancelled until reset().
+  bool autostart = true;
+};
 
 /// Facts about a release that a timer's callback may want to know.
 struct TimerInfo

@@ -1,9 +1,9 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Parameter values given from outside: `-p name:=value` and `--params-file` on the command line.
-#ifndef PARAMETER_OVERRIDES_HPP_
-#define PARAMETER_OVERRIDES_HPP_
+/// Parameters on the command line and in its files.
+#ifndef GIVEN_PARAMETERS_HPP_
+#define GIVEN_PARAMETERS_HPP_
 
 #include <string>
 
@@ -18,7 +18,7 @@ namespace detail
 
 /// Those of the context's arguments, then those of the node's own, each in the order in which rcl
 /// lists the node names they are for; the last one counts.
-ParameterMap parameter_overrides(const rcl_context_t & context, const rcl_node_t & node);
+Parameters given_parameters(const rcl_context_t & context, const rcl_node_t & node);
 
 /// Whether `pattern` is for the node. In a pattern, `*` stands for one part of a name and `**` for
 /// any number of parts, none included; a slash at its beginning may be left out.
@@ -27,4 +27,4 @@ bool names_node(const std::string & pattern, const std::string & fully_qualified
 }  // namespace detail
 }  // namespace rclrt_rcl
 
-#endif  // PARAMETER_OVERRIDES_HPP_
+#endif  // GIVEN_PARAMETERS_HPP_

@@ -1,9 +1,11 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parameter_overrides.hpp"
+#include "given_parameters.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "rcl/arguments.h"
@@ -46,13 +48,7 @@ bool matches(const Parts & pattern, std::size_t p, const Parts & name, std::size
          matches(pattern, p + 1, name, n + 1);
 }
 
-template <typename T, typename Array>
-std::vector<T> to_vector(const Array & array)
-{
-  return std::vector<T>(array.values, array.values + array.size);
-}
-
-ParameterValue to_value(const rcl_variant_t & variant, const std::string & name)
+ParameterValue to_value(const rcl_variant_t & variant)
 {
   if (variant.bool_value != nullptr) {
     return *variant.bool_value;
@@ -64,30 +60,12 @@ ParameterValue to_value(const rcl_variant_t & variant, const std::string & name)
     return *variant.double_value;
   }
   if (variant.string_value != nullptr) {
-    return variant.string_value;
+    return std::string(variant.string_value);
   }
-  if (variant.byte_array_value != nullptr) {
-    return to_vector<uint8_t>(*variant.byte_array_value);
-  }
-  if (variant.bool_array_value != nullptr) {
-    return to_vector<bool>(*variant.bool_array_value);
-  }
-  if (variant.integer_array_value != nullptr) {
-    return to_vector<int64_t>(*variant.integer_array_value);
-  }
-  if (variant.double_array_value != nullptr) {
-    return to_vector<double>(*variant.double_array_value);
-  }
-  if (variant.string_array_value != nullptr) {
-    const auto & array = *variant.string_array_value;
-    return std::vector<std::string>(array.data, array.data + array.size);
-  }
-  throw ParameterError(
-    ParameterError::Reason::kBadOverride,
-    "parameter '" + name + "' is given on the command line or in a file without a usable value");
+  return {};
 }
 
-void read(const rcl_arguments_t & arguments, const std::string & node, ParameterMap * values)
+void read(const rcl_arguments_t & arguments, const std::string & node, Parameters::Values * values)
 {
   rcl_params_t * given = nullptr;
   throw_unless_ok(
@@ -103,8 +81,7 @@ void read(const rcl_arguments_t & arguments, const std::string & node, Parameter
     }
     const rcl_node_params_t & parameters = given->params[i];
     for (std::size_t j = 0; j < parameters.num_params; ++j) {
-      const std::string name = parameters.parameter_names[j];
-      (*values)[name] = to_value(parameters.parameter_values[j], name);
+      (*values)[parameters.parameter_names[j]] = to_value(parameters.parameter_values[j]);
     }
   }
 }
@@ -116,19 +93,27 @@ bool names_node(const std::string & pattern, const std::string & fully_qualified
   return matches(split(pattern), 0, split(fully_qualified_name), 0);
 }
 
-ParameterMap parameter_overrides(const rcl_context_t & context, const rcl_node_t & node)
+Parameters given_parameters(const rcl_context_t & context, const rcl_node_t & node)
 {
   const std::string name = rcl_node_get_fully_qualified_name(&node);
   const rcl_node_options_t & options = *rcl_node_get_options(&node);
-  ParameterMap values;
+  Parameters::Values values;
   if (options.use_global_arguments && context.global_arguments.impl != nullptr) {
     read(context.global_arguments, name, &values);
   }
   if (options.arguments.impl != nullptr) {
     read(options.arguments, name, &values);
   }
-  return values;
+  return Parameters(std::move(values));
 }
 
 }  // namespace detail
+
+const char * Parameters::type_name(const ParameterValue & value) noexcept
+{
+  constexpr const char * kNames[] = {
+    "a list", "true or false", "a whole number", "a number with a fraction", "text"};
+  return kNames[value.index()];
+}
+
 }  // namespace rclrt_rcl
