@@ -33,7 +33,6 @@
 #include <vector>
 
 #include "rcl/client.h"
-#include "rcl/event.h"
 #include "rcl/event_callback.h"
 #include "rcl/guard_condition.h"
 #include "rcl/service.h"
@@ -50,7 +49,7 @@ namespace rclrt_rcl
 ///
 /// Executors that are notified (Entity::set_on_ready) do not need it.
 using WaitHandle = std::variant<
-  const rcl_subscription_t *, const rcl_service_t *, const rcl_client_t *, const rcl_event_t *,
+  const rcl_subscription_t *, const rcl_service_t *, const rcl_client_t *,
   const rcl_guard_condition_t *>;
 
 /// What matters about a callback, said in code: one of these comes with every subscription, timer,

@@ -88,7 +88,6 @@ void WaitSet::fill()
     std::size_t guard_conditions = 1;
     std::size_t services = 0;
     std::size_t clients = 0;
-    std::size_t events = 0;
     for (const auto & members : members_) {
       for (const auto & member : members) {
         for (const auto & handle : member->handles) {
@@ -99,7 +98,6 @@ void WaitSet::fill()
               guard_conditions += std::is_same_v<Handle, const rcl_guard_condition_t *> ? 1 : 0;
               services += std::is_same_v<Handle, const rcl_service_t *> ? 1 : 0;
               clients += std::is_same_v<Handle, const rcl_client_t *> ? 1 : 0;
-              events += std::is_same_v<Handle, const rcl_event_t *> ? 1 : 0;
             },
             handle);
         }
@@ -107,8 +105,7 @@ void WaitSet::fill()
     }
     check(
       rcl_wait_set_resize(
-        &set_, subscriptions, guard_conditions, members_[kTimers].size(), clients, services,
-        events),
+        &set_, subscriptions, guard_conditions, members_[kTimers].size(), clients, services, 0),
       "resizing a wait set");
     needs_resize_ = false;
   } else {
@@ -142,10 +139,6 @@ void WaitSet::add(Member & member)
     rcl_ret_t operator()(const rcl_client_t * handle)
     {
       return rcl_wait_set_add_client(set, handle, &place);
-    }
-    rcl_ret_t operator()(const rcl_event_t * handle)
-    {
-      return rcl_wait_set_add_event(set, handle, &place);
     }
     rcl_ret_t operator()(const rcl_guard_condition_t * handle)
     {
@@ -204,7 +197,6 @@ bool WaitSet::take(const Member & member)
     void operator()(const rcl_subscription_t *) { take(set.subscriptions, place); }
     void operator()(const rcl_service_t *) { take(set.services, place); }
     void operator()(const rcl_client_t *) { take(set.clients, place); }
-    void operator()(const rcl_event_t *) { take(set.events, place); }
     void operator()(const rcl_guard_condition_t *) { take(set.guard_conditions, place); }
   } taker{set_, take_place};
   for (std::size_t i = 0; i < member.handles.size(); ++i) {
