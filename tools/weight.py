@@ -48,7 +48,13 @@ def _keys(files: list[Path]) -> int:
 
 
 def _verbs(files: list[Path]) -> int:
-    return sum(path.parent.name == "commands" and path.name[0] != "_" for path in files)
+    """Count the modules and packages of commands/."""
+    found = set()
+    for path in files:
+        parts = path.relative_to(ROOT).parts
+        if "commands" in parts[:-1] and path.suffix == ".py":
+            found.add(parts[parts.index("commands") + 1].removesuffix(".py"))
+    return len(found - {"__init__"})
 
 
 def _functions_of_impl(files: list[Path]) -> int:

@@ -137,7 +137,7 @@ def wait_for_it(robot: subprocess.Popen[bytes]) -> None:
     while time.monotonic() < end and robot.poll() is None:
         for line in run("trace", "list").stdout.splitlines():
             fields = line.split()
-            if fields[1] == str(robot.pid) and int(fields[4]) > 150:
+            if fields[1] == str(robot.pid) and int(fields[4]) > 30:
                 time.sleep(1)
                 return
         time.sleep(0.2)
