@@ -48,6 +48,6 @@ void action_settle(struct rclrt_action_owed * owed)
     const uint32_t token = executor_enter(executor);
     timer_set(executor, &owed->timer, time_after(now, ACTION_RETRY_NS));
     executor_leave(executor, token);
-    daemon_wake(executor->daemon); /* with levels, who waits for the next timer looks again */
+    daemon_wake(executor->daemon); /* a thread that waits for a timer looks again */
   }
 }

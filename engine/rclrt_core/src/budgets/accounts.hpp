@@ -45,7 +45,7 @@ public:
   void join(
     CallbackNode & callback, const Budget & own, const std::string & chain,
     std::shared_ptr<BudgetNode> budget);
-  /// A budget has come or gone: who has room?
+  /// A budget has come or gone: the accounts that have room are found anew.
   void admit_all();
   /// Under the engine's lock. From the release after the next one on.
   static void follow_period(TimerNode & timer) noexcept;

@@ -473,7 +473,7 @@ enum rclrt_ret rclrt_posix_run(
 static bool make(pthread_mutexattr_t * attributes, pthread_mutex_t * mutex, int ceiling)
 {
   const int protocol = ceiling == 0 ? PTHREAD_PRIO_INHERIT : PTHREAD_PRIO_PROTECT;
-  /* With error checks: who takes it twice would otherwise wait for itself. */
+  /* With error checks: a thread that takes it twice would otherwise wait for itself. */
   return pthread_mutexattr_settype(attributes, PTHREAD_MUTEX_ERRORCHECK) == 0 &&
          pthread_mutexattr_setprotocol(attributes, protocol) == 0 &&
          (ceiling == 0 || pthread_mutexattr_setprioceiling(attributes, ceiling) == 0) &&
