@@ -156,8 +156,6 @@ class Browser:
 
 def main(page: str, picture: str, size: str, callback: str = "") -> None:
     """Make a picture."""
-    from PIL import Image
-
     program = chromium()
     if program is None:
         sys.exit("there is no chromium: install the package of that name")
@@ -175,9 +173,6 @@ def main(page: str, picture: str, size: str, callback: str = "") -> None:
             browser.picture(Path(picture))
         finally:
             browser.close()
-    # Few colours will do, and make half of the size.
-    drawn = Image.open(picture).convert("RGB").quantize(96, Image.Quantize.MAXCOVERAGE)
-    drawn.save(picture, optimize=True)
 
 
 if __name__ == "__main__":
