@@ -30,6 +30,7 @@
 #include <thread>
 #include <vector>
 
+#include "harness.hpp"
 #include "rclrt_baselines/by_name.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
@@ -37,13 +38,14 @@
 namespace
 {
 
+using harness::become_fifo;
+
 using builtin_interfaces::msg::Time;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kSkipped = 77;
 constexpr unsigned kMostMore = 30;  ///< seconds that a process may take besides
 constexpr int kChain = 50;
 constexpr int kAbove = 80;
@@ -60,21 +62,14 @@ constexpr milliseconds kBudget{5};      ///< of the one that runs away
 constexpr milliseconds kBudgetPeriod{50};
 constexpr microseconds kUnit{50};
 
-nanoseconds cpu_time_here()
-{
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
-}
-
 /// Calls `done` for each unit of work.
 template <typename Done>
 void work(nanoseconds length, Done && done)
 {
-  const nanoseconds begin = cpu_time_here();
+  const nanoseconds begin(harness::thread_cpu_ns());
   nanoseconds unit_ends = begin + kUnit;
   while (true) {
-    const nanoseconds now = cpu_time_here();
+    const nanoseconds now(harness::thread_cpu_ns());
     if (now >= begin + length) {
       return;
     }
@@ -102,16 +97,6 @@ rclrt_rcl::Scheduling fifo(int priority)
   scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
   scheduling.attributes.priority = priority;
   return scheduling;
-}
-
-/// The calling thread, and those that it starts.
-void become_fifo(int priority)
-{
-  sched_param parameters{};
-  parameters.sched_priority = priority;
-  if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
-    throw std::runtime_error("SCHED_FIFO was refused");
-  }
 }
 
 bool is_in(const std::string & way, const std::vector<std::string> & ways)
@@ -332,7 +317,7 @@ int main(int argc, char ** argv)
   CLI11_PARSE(app, argc, argv);
   if (!may_become_fifo(kAbove + 1)) {
     std::cerr << "SCHED_FIFO is not permitted\n";
-    return kSkipped;
+    return harness::kNotPermitted;
   }
   alarm(static_cast<unsigned>(seconds) + kMostMore);  // whatever happens
   try {
@@ -341,7 +326,7 @@ int main(int argc, char ** argv)
     }
     if (way == "deadline" && !may_become_deadline()) {
       std::cerr << "SCHED_DEADLINE is not permitted with " << cpus << " CPUs\n";
-      return kSkipped;
+      return harness::kNotPermitted;
     }
     if (way == "process_fifo") {
       become_fifo(kProcess);  // before the middleware starts its threads, as with chrt

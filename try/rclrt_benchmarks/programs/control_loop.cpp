@@ -26,11 +26,15 @@
 #include <vector>
 
 #include "beside.hpp"
+#include "harness.hpp"
 #include "rclrt_baselines/by_name.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace
 {
+
+using harness::become_fifo;
+using harness::now_ns;
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
@@ -43,24 +47,12 @@ constexpr int kProcess = 50;  ///< of a process that has one as a whole
 constexpr std::size_t kThreads = 3;
 constexpr std::chrono::seconds kPatience(30);
 
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
-
 /// Pages that the process has waited for until they were read.
 int64_t major_faults()
 {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_majflt;
-}
-
-/// Of the calling thread and those that it starts.
-void become_fifo(int priority)
-{
-  sched_param parameters{};
-  parameters.sched_priority = priority;
-  if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
-    throw std::system_error(errno, std::generic_category(), "becoming a SCHED_FIFO thread");
-  }
 }
 
 /// Written by one cycle at a time; who has read the full count with acquire may read the rest.
@@ -234,7 +226,7 @@ int main(int argc, char ** argv)
   app.add_option("--cycles", cycles)->check(CLI::Range(2, 10'000'000));
   app.add_flag("--lock-memory", locks);
   CLI11_PARSE(app, argc, argv);
-  try {
+  return harness::print_result("control_loop", [&] {
     if (locks && mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
       throw std::system_error(errno, std::generic_category(), "locking memory");
     }
@@ -249,10 +241,6 @@ int main(int argc, char ** argv)
       result = measure(way, kind, name, cycles);
     }
     rclrt_rcl::shutdown();
-    std::cout << result << '\n';
-    return 0;
-  } catch (const std::exception & error) {
-    std::cerr << "control_loop: " << error.what() << '\n';
-    return 1;
-  }
+    return result;
+  });
 }

@@ -36,15 +36,17 @@
 #include <thread>
 #include <vector>
 
+#include "harness.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace
 {
 
+using harness::now_ns;
+
 using std::chrono::milliseconds;
 
-constexpr int kSkipped = 77;
 constexpr int kBelow = 10;
 constexpr int kJobs = 50;
 constexpr int kAbove = 60;
@@ -63,18 +65,11 @@ constexpr milliseconds kBudgetPeriod{1};
 constexpr milliseconds kUnused{500};  ///< a budget that nothing uses up meanwhile
 constexpr std::size_t kCache = 1 << 21;
 
-int64_t now_ns()
-{
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * int64_t{1000000000} + time.tv_nsec;
-}
-
 [[noreturn]] void skip(const std::string & why)
 {
   std::printf("%s\n", why.c_str());
   std::fflush(stdout);
-  std::_Exit(kSkipped);
+  std::_Exit(harness::kNotPermitted);
 }
 
 void check(const rclrt_core::Status & status)

@@ -16,7 +16,6 @@
 // VARIANT: pool, pool_spin, pool_adaptive, events, isolated; floor: a queue with a mutex and a condition variable.
 
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,35 +34,21 @@
 #include <thread>
 #include <vector>
 
+#include "harness.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace
 {
 
+using harness::check;
+using harness::now_ns;
+
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr uint32_t kDepth = 10;
 
-int64_t clock_ns(clockid_t clock)
-{
-  timespec time{};
-  clock_gettime(clock, &time);
-  return time.tv_sec * kSecond + time.tv_nsec;
-}
-int64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
-
 /// CPU time of all threads but the one that releases and measures.
-int64_t cpu_of_others_ns()
-{
-  return clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
-void check(const rclrt_core::Status & status)
-{
-  if (!status.ok()) {
-    throw std::runtime_error(status.message());
-  }
-}
+int64_t cpu_of_others_ns() { return harness::process_cpu_ns() - harness::thread_cpu_ns(); }
 
 /// What runs jobs: so many callbacks, all of which call `job`.
 class Runner
@@ -348,7 +333,7 @@ private:
 
 int main(int argc, char ** argv)
 {
-  try {
+  return harness::print_result("engine_scale", [&] {
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (words.size() != 4) {
       throw std::runtime_error(
@@ -371,10 +356,6 @@ int main(int argc, char ** argv)
     } else {
       throw std::runtime_error("unknown experiment '" + words[1] + "'");
     }
-    std::cout << row << '\n';
-    return 0;
-  } catch (const std::exception & error) {
-    std::cerr << "engine_scale: " << error.what() << '\n';
-    return 1;
-  }
+    return row;
+  });
 }

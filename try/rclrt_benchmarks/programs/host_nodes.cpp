@@ -25,13 +25,15 @@
 #include <utility>
 #include <vector>
 
-#include "../end_soon.hpp"
+#include "harness.hpp"
 #include "host_clock.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace
 {
+
+using harness::now_ns;
 
 using rcl_interfaces::msg::Log;
 using rclrt_core::DeadlineFrom;
@@ -55,8 +57,6 @@ constexpr std::array<Stream, 4> kStreams{{
 constexpr std::chrono::seconds kPatience(20);
 /// After the last data: they are still on their way.
 constexpr milliseconds kAfterwards(300);
-
-int64_t monotonic_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 void sleep_for(microseconds length)
 {
@@ -104,7 +104,7 @@ public:
     sends_.store(true);
     std::this_thread::sleep_for(std::chrono::duration<double>(options_.seconds));
     sends_.store(false);
-    const int64_t end_ns = monotonic_ns();
+    const int64_t end_ns = now_ns();
     std::this_thread::sleep_for(kAfterwards);
     executor.cancel();
     spinning.join();
@@ -199,20 +199,20 @@ private:
     message.stamp.nanosec =
       static_cast<uint32_t>(std::chrono::nanoseconds(now % std::chrono::seconds(1)).count());
     message.line = ++numbers_[stream];
-    message.name = std::to_string(monotonic_ns());  // the truth
+    message.name = std::to_string(now_ns());  // the truth
     run_job(stream, 0, message, &publisher);
   }
 
   void run_job(
     std::size_t stream, int at, const Log & message, rclrt_rcl::Publisher<Log> * publisher)
   {
-    const int64_t start_ns = monotonic_ns();
+    const int64_t start_ns = now_ns();
     const rclrt_core::Job & job = *rclrt_core::current_job();
     const int64_t origin_ns = std::stoll(message.name);
     sleep_for(kStreams[stream].work);
     jobs_.push_back(
       {stream, at, message.line, origin_ns, rclrt_core::nanoseconds_of(job.ready), start_ns,
-       monotonic_ns(), origin_ns + std::chrono::nanoseconds(kStreams[stream].deadline).count()});
+       now_ns(), origin_ns + std::chrono::nanoseconds(kStreams[stream].deadline).count()});
     if (publisher != nullptr) {
       publisher->publish(message);
     }
@@ -229,7 +229,7 @@ private:
         std::this_thread::sleep_for(milliseconds(5));
       }
     }
-    return monotonic_ns();
+    return now_ns();
   }
 
   const Options options_;
@@ -265,7 +265,7 @@ int main(int argc, char ** argv)
     {
       Host host(options);
       std::ofstream(out) << host.run() << '\n';
-      end_soon();
+      harness::end_soon();
     }
     rclrt_rcl::shutdown();
     return 0;

@@ -25,8 +25,8 @@
 #include <thread>
 #include <vector>
 
-#include "../end_soon.hpp"
 #include "builtin_interfaces/msg/time.hpp"
+#include "harness.hpp"
 #include "rclrt_baselines/by_name.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
@@ -256,7 +256,7 @@ int run(const Options & options)
       std::rethrow_exception(failure);
     }
     std::cout << result << std::endl;  // NOLINT(performance-avoid-endl): what follows may hang
-    end_soon();
+    harness::end_soon();
   }
   rclrt_rcl::shutdown();
   return 0;

@@ -23,6 +23,7 @@
 
 #include "allocations.hpp"
 #include "builtin_interfaces/msg/time.hpp"
+#include "harness.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
@@ -30,16 +31,11 @@
 namespace
 {
 
+using harness::check;
+
 constexpr std::size_t kThreads = 32;
 constexpr std::size_t kTraceCapacity = 1024;
 constexpr std::size_t kSmallStack = 65536;
-
-void check(const rclrt_core::Status & status)
-{
-  if (!status.ok()) {
-    throw std::runtime_error(status.message());
-  }
-}
 
 using MakeExecutor =
   std::function<std::unique_ptr<rclrt_rcl::Executor>(const rclrt_rcl::ExecutorOptions &)>;
@@ -225,15 +221,12 @@ int main(int argc, char ** argv)
     std::cerr << "usage: memory_use CALLBACKS\n";
     return 2;
   }
-  try {
+  return harness::print_result("memory_use", [&] {
     rclrt_rcl::ContextOptions options;
     options.configure_logging = false;
     rclrt_rcl::init(0, nullptr, options);
-    std::cout << run(static_cast<std::size_t>(callbacks)) << '\n';
+    auto result = run(static_cast<std::size_t>(callbacks));
     rclrt_rcl::shutdown();
-    return 0;
-  } catch (const std::exception & error) {
-    std::cerr << "memory_use: " << error.what() << '\n';
-    return 1;
-  }
+    return result;
+  });
 }

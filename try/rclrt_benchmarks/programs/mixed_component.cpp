@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "harness.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_components/register_node_macro.hpp"
@@ -18,12 +19,7 @@ namespace rclrt_benchmarks
 namespace
 {
 
-double cpu_time_ms()
-{
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
+double cpu_time_ms() { return static_cast<double>(harness::thread_cpu_ns()) / 1e6; }
 
 }  // namespace
 

@@ -21,16 +21,18 @@
 #include <thread>
 #include <vector>
 
+#include "harness.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace
 {
 
+using harness::check;
+using harness::now_ns;
+
 constexpr int kMost = 1'000'000;
 constexpr std::chrono::seconds kPatience(60);
-
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 void * start(void * at)
 {
@@ -93,13 +95,6 @@ nlohmann::json without_joining(int count)
   return samples.as_json(error);
 }
 
-void check(const rclrt_core::Status & status)
-{
-  if (!status.ok()) {
-    throw std::runtime_error(status.message());
-  }
-}
-
 /// Release a job for the pool, whose thread exists and sleeps.
 nlohmann::json to_the_pool(int count)
 {
@@ -156,14 +151,10 @@ int main(int argc, char ** argv)
     std::cerr << "usage: thread_creation THREADS, 1 to " << kMost << '\n';
     return 2;
   }
-  try {
-    std::cout
-      << nlohmann::
-           json{{"joined", one_after_the_other(count)}, {"not_joined", without_joining(count)}, {"pool", to_the_pool(count)}}
-      << '\n';
-    return 0;
-  } catch (const std::exception & error) {
-    std::cerr << "thread_creation: " << error.what() << '\n';
-    return 1;
-  }
+  return harness::print_result("thread_creation", [&] {
+    return nlohmann::json{
+      {"joined", one_after_the_other(count)},
+      {"not_joined", without_joining(count)},
+      {"pool", to_the_pool(count)}};
+  });
 }

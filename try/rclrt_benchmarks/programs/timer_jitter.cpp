@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // When the callbacks of timers begin, under one executor; SCHED_FIFO 50. Writes JSON to standard output: of each
-// timer the times in ns, and the policies that were in force. See timer_jitter.py.
-
-#include <sched.h>
+// timer the times in ns, and the policies that were in force.
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -21,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "harness.hpp"
 #include "rclrt_baselines/by_name.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
@@ -28,10 +27,10 @@
 namespace
 {
 
+using harness::now_ns;
+
 constexpr int kPriority = 50;
 constexpr std::chrono::seconds kPatience(30);
-
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 struct Options
 {
@@ -57,16 +56,6 @@ std::unique_ptr<rclrt_rcl::Executor> make_executor(const Options & options)
     return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(with);
   }
   return rclrt_baselines::executor_by_name(options.executor, options.timers);
-}
-
-/// This thread and those that it starts: of the baselines, which set nothing themselves.
-void become_worker()
-{
-  sched_param parameters{};
-  parameters.sched_priority = kPriority;
-  if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
-    throw std::system_error(errno, std::generic_category(), "becoming a SCHED_FIFO thread");
-  }
 }
 
 /// Of the thread that it is called on, e.g. "fifo 50".
@@ -125,7 +114,7 @@ nlohmann::json measure(const Options & options)
   std::thread spinning([&] {
     try {
       if (!is_ours) {
-        become_worker();
+        harness::become_fifo(kPriority);
       }
       executor->spin();
     } catch (...) {
@@ -167,16 +156,12 @@ int main(int argc, char ** argv)
   app.add_option("--samples", options.samples)->check(CLI::Range(2, 1'000'000));
   app.add_option("--warm-up", options.warm_up)->check(CLI::Range(0, 1'000'000));
   CLI11_PARSE(app, argc, argv);
-  try {
+  return harness::print_result("timer_jitter", [&] {
     rclrt_rcl::ContextOptions context;
     context.configure_logging = false;
     rclrt_rcl::init(0, nullptr, context);
-    const nlohmann::json result = measure(options);
+    nlohmann::json result = measure(options);
     rclrt_rcl::shutdown();
-    std::cout << result << '\n';
-    return 0;
-  } catch (const std::exception & error) {
-    std::cerr << "timer_jitter: " << error.what() << '\n';
-    return 1;
-  }
+    return result;
+  });
 }

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "harness.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_core/trace_memory.hpp"
@@ -33,14 +34,9 @@
 namespace
 {
 
-using Clock = std::chrono::steady_clock;
+using harness::check;
 
-void check(const rclrt_core::Status & status)
-{
-  if (!status.ok()) {
-    throw std::runtime_error(status.message());
-  }
-}
+using Clock = std::chrono::steady_clock;
 
 constexpr char kName[] = "/node/subscription/topic";
 

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "../memory/allocations.hpp"
+#include "../programs/allocations.hpp"
 #include "builtin_interfaces/msg/time.hpp"
 #include "rcl/error_handling.h"
 #include "rcl/subscription.h"

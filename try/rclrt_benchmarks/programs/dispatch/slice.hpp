@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "../harness.hpp"
 #include "message.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
@@ -40,13 +41,13 @@ public:
     }
     int64_t not_begun = 0;
     if (series.delays_ns.empty()) {
-      cpu_before_ns_.compare_exchange_strong(not_begun, cpu_ns());
+      cpu_before_ns_.compare_exchange_strong(not_begun, harness::process_cpu_ns());
       series.first = message;
     }
     series.last = message;
     series.delays_ns.push_back(now.count() - message.from_value);
     if (series.delays_ns.size() == samples_ && complete_.fetch_add(1) + 1 == series_.size()) {
-      cpu_after_ns_ = cpu_ns();
+      cpu_after_ns_ = harness::process_cpu_ns();
       done_.store(1);
       platform_.wake_one(done_);
     }
@@ -99,13 +100,6 @@ public:
   }
 
 private:
-  static int64_t cpu_ns()
-  {
-    timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
-  }
-
   struct alignas(64) Series  // no line of memory shared between threads
   {
     std::size_t seen = 0;

@@ -79,7 +79,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="rclrt-") as short:
         folder, said = Path(short) / "traces", Path(short) / "log"
         folder.mkdir()
-        prefix = _build() / "rclrt_benchmarks" / "contract" / "prefix"
+        prefix = _build() / "rclrt_benchmarks" / "prefix"
         prefixes = ":".join([str(prefix), *filter(None, [os.environ.get("AMENT_PREFIX_PATH")])])
         command = ["env", f"RCLRT_TRACE={folder}", f"AMENT_PREFIX_PATH={prefixes}"]
         command += ["taskset", "-c", str(cpu), *before, str(_container()), "--ros-args", *told]

@@ -140,7 +140,7 @@ def _turn(name: str, agent: Path, case: str, count: int) -> Sample:
         stamps: dict[int, int] = {}
         threading.Thread(target=_collect, args=(client, stamps), daemon=True).start()
         far_end = programs.start(
-            sys.executable, source() / "try/rclrt_benchmarks/agent/far_end.py",
+            sys.executable, source() / "try/rclrt_benchmarks/programs/far_end.py",
             "--count", str(count), "--period-ms", str(PERIOD_MS[case]),
             *(BULK if case == "bulk" else ()),
         )  # fmt: skip
