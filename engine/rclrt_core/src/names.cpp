@@ -42,12 +42,8 @@ const char * to_string(OnOverrun reaction) noexcept
   switch (reaction) {
     case OnOverrun::kDemote:
       return "demote";
-    case OnOverrun::kSkipNext:
-      return "skip_next";
     case OnOverrun::kNotify:
       return "notify";
-    case OnOverrun::kAbortChain:
-      return "abort_chain";
   }
   return "unknown";
 }

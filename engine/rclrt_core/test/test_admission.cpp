@@ -331,14 +331,27 @@ TEST(Overload, takes_nothing_from_those_that_have_room_in_random_systems)
   EXPECT_GT(given_up, 100);
 }
 
-TEST(Overload, a_low_job_that_would_begin_after_its_deadline_is_not_run)
+TEST(
+  Overload, a_low_job_that_would_begin_after_its_deadline_is_not_run_unless_somebody_waits_for_it)
 {
-  for (const bool is_low : {true, false}) {
+  const struct
+  {
+    CallbackKind kind;
+    bool is_low;
+    bool is_given_up;
+  } cases[] = {
+    {CallbackKind::kSubscription, true, true},
+    {CallbackKind::kSubscription, false, false},
+    {CallbackKind::kService, true, false},
+    {CallbackKind::kWaitable, true, false},
+  };
+  for (const auto & c : cases) {
     Scene scene;
-    CallbackOptions a = scene.options("a", 50, 2, is_low ? low(5, 10) : budget(5, 10));
-    a.kind = CallbackKind::kSubscription;
+    CallbackOptions a = scene.options("a", 50, 2, c.is_low ? low(5, 10) : budget(5, 10));
+    a.kind = c.kind;
     a.relative_deadline = milliseconds(10);
     a.run = [&scene](const Job & job) {
+      EXPECT_EQ(gives_up_job(), job.is_given_up);
       scene.sim.work(milliseconds(job.is_given_up ? 0 : 2));
       return true;
     };
@@ -346,9 +359,11 @@ TEST(Overload, a_low_job_that_would_begin_after_its_deadline_is_not_run)
     scene.add(scene.options("b", 80, 15));
     const Lines jobs = scene.run(60, {{0, "b"}, {1, "a"}, {6, "a"}});
     EXPECT_EQ(
-      jobs,
-      is_low ? (Lines{"0-0-15 b", "6-15-17 a"}) : (Lines{"0-0-15 b", "1-15-17 a", "6-17-19 a"}));
-    EXPECT_EQ(scene.statistics("a").skipped, is_low ? 1U : 0U);
+      jobs, c.is_given_up ? (Lines{"0-0-15 b", "6-15-17 a"})
+                          : (Lines{"0-0-15 b", "1-15-17 a", "6-17-19 a"}))
+      << to_string(c.kind);
+    EXPECT_EQ(scene.statistics("a").skipped, c.is_given_up ? 1U : 0U);
+    EXPECT_EQ(scene.given_up.size(), c.is_given_up ? 1U : 0U);
   }
 }
 

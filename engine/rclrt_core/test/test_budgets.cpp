@@ -142,57 +142,6 @@ TEST(Budget, of_a_job_that_is_preempted_is_looked_at_as_often_as_the_bounds_coun
 
 // ---- What happens when it is used up
 
-TEST(Budget, skip_next_drops_the_next_release_and_leaves_the_job_alone)
-{
-  Scene scene;
-  CallbackOptions a = scene.options("a", 80, 0, budget(2, 10, OnOverrun::kSkipNext));
-  int job = 0;
-  a.run = [&](const Job &) {
-    scene.sim.work(milliseconds(job++ == 1 ? 4 : 1));
-    return true;
-  };
-  TimerOptions timer;
-  timer.period = milliseconds(10);
-  scene.add_timer(a, timer);
-  EXPECT_EQ(scene.run(55), (Lines{"10-10-11 a", "20-20-24 a", "40-40-41 a", "50-50-51 a"}));
-  EXPECT_EQ(scene.statistics("a").skipped, 1U);
-  EXPECT_EQ(scene.statistics("a").over_budget, 1U);
-}
-
-TEST(Budget, skip_next_also_counts_when_many_releases_come_late)
-{
-  for (const bool has_budget : {true, false}) {
-    Scene scene;
-    CallbackOptions a =
-      scene.options("a", 80, 0, has_budget ? budget(2, 100, OnOverrun::kSkipNext) : Budget());
-    int job = 0;
-    a.run = [&](const Job &) {
-      scene.sim.work(milliseconds(job++ == 0 ? 3 : 0));
-      return true;
-    };
-    TimerOptions timer;
-    timer.period = milliseconds(10);
-    scene.add_timer(a, timer);
-    const Lines jobs = scene.run(75, {}, [&] {
-      scene.sim.sleep_until(at_ms(14));
-      scene.sim.work(milliseconds(40));  // above the thread that releases timers
-    });
-    EXPECT_EQ(jobs.at(1), has_budget ? "30-54-54 a" : "20-54-54 a");
-    EXPECT_EQ(scene.statistics("a").released, 7U);
-    EXPECT_EQ(scene.statistics("a").skipped, has_budget ? 1U : 0U);
-    EXPECT_EQ(scene.statistics("a").executed, has_budget ? 6U : 7U);
-  }
-}
-
-TEST(Budget, skip_next_does_not_stop_a_timer_that_is_released_when_it_is_done)
-{
-  Scene scene;
-  TimerOptions timer;
-  scene.add_timer(scene.options("a", 80, 3, budget(2, 100, OnOverrun::kSkipNext)), timer);
-  scene.run(20);
-  EXPECT_GE(scene.statistics("a").executed, 6U);
-}
-
 TEST(Budget, notify_counts_each_period_and_tells_once)
 {
   Scene scene;

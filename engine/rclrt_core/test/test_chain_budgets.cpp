@@ -23,10 +23,7 @@ public:
     CallbackOptions link = options(name, priority, work_ms, of_chain);
     link.kind = CallbackKind::kSubscription;
     link.chain = "chain";
-    link.run = [this, work_ms, next](const Job & job) {
-      if (job.is_given_up) {
-        return true;
-      }
+    link.run = [this, work_ms, next](const Job &) {
       sim.work(milliseconds(work_ms));
       if (!next.empty()) {
         engine.notify(*callbacks.at(next));
@@ -126,114 +123,6 @@ TEST(ChainBudget, makes_all_that_waits_urgent_again_in_the_next_period)
   EXPECT_EQ(scene.ran[1].end_ns / 1'000'000, 96) << "b";
 }
 
-// ---- abort_chain
-
-TEST(ChainBudget, abort_chain_does_not_run_what_the_job_has_released_but_the_next_one)
-{
-  for (const OnOverrun reaction : {OnOverrun::kDemote, OnOverrun::kAbortChain}) {
-    ChainScene scene;
-    const Budget of_chain = budget(4, 20, reaction);
-    CallbackOptions a = scene.link("a", 80, 0, of_chain);
-    int job = 0;
-    a.run = [&](const Job &) {
-      scene.sim.work(milliseconds(job++ == 0 ? 6 : 1));
-      scene.engine.notify(*scene.callbacks.at("b"));
-      return true;
-    };
-    scene.add(a);
-    scene.add(scene.link("b", 70, 1, of_chain, "c"));
-    scene.add(scene.link("c", 60, 1, of_chain));
-    const Lines jobs = scene.run(80, {{0, "a"}, {30, "a"}});
-    if (reaction == OnOverrun::kDemote) {
-      EXPECT_EQ(
-        jobs, (Lines{"0-0-6 a", "6-6-7 b", "7-7-8 c", "30-30-31 a", "31-31-32 b", "32-32-33 c"}));
-    } else {
-      EXPECT_EQ(jobs, (Lines{"0-0-6 a", "30-30-31 a", "31-31-32 b", "32-32-33 c"}));
-      EXPECT_EQ(scene.statistics("b").skipped, 1U);
-      EXPECT_EQ(scene.statistics("b").executed, 1U);
-      EXPECT_EQ(scene.statistics("c").released, 1U) << "nobody has released it";
-      ASSERT_EQ(scene.given_up.size(), 1U);
-      EXPECT_EQ(scene.given_up[0].outcome, RCLRT_JOB_SKIPPED);
-      EXPECT_EQ(scene.name_of(scene.given_up[0].callback), "b");
-      EXPECT_EQ(scene.given_up[0].root_ns, 0);
-    }
-  }
-}
-
-TEST(ChainBudget, abort_chain_takes_back_what_waits_already_while_the_job_runs_on)
-{
-  ChainScene scene;
-  const Budget of_chain = budget(4, 100, OnOverrun::kAbortChain);
-  CallbackOptions a = scene.link("a", 80, 0, of_chain);
-  a.run = [&](const Job &) {
-    scene.engine.notify(*scene.callbacks.at("b"));
-    scene.sim.work(milliseconds(50));
-    return true;
-  };
-  scene.add(a);
-  scene.add(scene.link("b", 70, 1, of_chain));
-  scene.run(90, {{0, "a"}});
-  EXPECT_EQ(scene.statistics("a").executed, 1U) << "it cannot be stopped";
-  EXPECT_EQ(scene.statistics("b").executed, 0U);
-  EXPECT_EQ(scene.statistics("b").skipped, 1U);
-}
-
-TEST(ChainBudget, abort_chain_leaves_other_roots_and_callbacks_and_those_for_whom_somebody_waits)
-{
-  ChainScene scene;
-  const Budget of_chain = budget(4, 20, OnOverrun::kAbortChain);
-  CallbackOptions a = scene.link("a", 80, 0, of_chain);
-  a.run = [&](const Job &) {
-    scene.sim.work(milliseconds(6));
-    for (const char * name : {"b", "service", "waitable", "another"}) {
-      scene.engine.notify(*scene.callbacks.at(name));
-    }
-    return true;
-  };
-  scene.add(a);
-  scene.add(scene.link("b", 70, 1, of_chain));
-  for (const CallbackKind kind : {CallbackKind::kService, CallbackKind::kWaitable}) {
-    CallbackOptions options = scene.link(to_string(kind), 60, 1, of_chain);
-    options.kind = kind;
-    scene.add(options);
-  }
-  CallbackOptions another = scene.link("another", 60, 1, {});
-  another.chain.clear();
-  scene.add(another);
-  scene.run(80, {{0, "a"}, {0, "b"}});
-  EXPECT_EQ(scene.statistics("b").executed, 1U) << "its own root";
-  EXPECT_EQ(scene.statistics("b").skipped, 1U);
-  for (const char * name : {"service", "waitable", "another"}) {
-    EXPECT_EQ(scene.statistics(name).executed, 1U) << name;
-  }
-}
-
-TEST(ChainBudget, abort_chain_also_counts_where_nobody_watches)
-{
-  ChainScene scene;
-  const Budget of_chain = budget(4, 20, OnOverrun::kAbortChain);
-  scene.add(scene.link("a", 80, 6, of_chain, "b"));
-  scene.add(scene.link("b", 70, 1, of_chain));
-  const Status status = scene.sim.run([&] {
-    scene.engine.notify(*scene.callbacks.at("a"));
-    while (scene.engine.run_one(at_ms(50))) {
-    }
-  });
-  EXPECT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(scene.statistics("b").executed, 0U);
-  EXPECT_EQ(scene.statistics("b").skipped, 1U);
-}
-
-TEST(ChainBudget, that_was_enough_aborts_nothing)
-{
-  ChainScene scene;
-  const Budget of_chain = budget(4, 20, OnOverrun::kAbortChain);
-  scene.add(scene.link("a", 80, 2, of_chain, "b"));
-  scene.add(scene.link("b", 70, 1, of_chain));
-  scene.run(80, {{0, "a"}, {25, "a"}, {50, "a"}});
-  EXPECT_EQ(scene.statistics("b").executed, 3U);
-}
-
 // ---- They come and go
 
 TEST(ChainBudget, is_whole_again_when_all_its_callbacks_went_and_one_comes)
@@ -286,13 +175,6 @@ TEST(ChainBudget, that_cannot_hold_is_refused_with_its_reason)
   CallbackOptions none = scene.link("a", 80, 1, {});
   EXPECT_EQ(
     refused(none), "callback 'a': names the chain 'chain' without its budget; give both or none");
-  EXPECT_NE(
-    refused(scene.link("a", 80, 1, budget(1, 10, OnOverrun::kSkipNext))).find("Use demote or"),
-    std::string::npos);
-  EXPECT_NE(
-    refused(scene.options("a", 80, 1, budget(1, 10, OnOverrun::kAbortChain)))
-      .find("abort_chain is for the budget of a chain"),
-    std::string::npos);
   Budget elastic = budget(1, 10);
   elastic.criticality = Criticality::kLow;
   elastic.max_period = milliseconds(20);

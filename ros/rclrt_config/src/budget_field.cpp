@@ -5,7 +5,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace rclrt_config
 {
@@ -15,23 +14,6 @@ using rclrt_core::BudgetOwner;
 using rclrt_core::Criticality;
 using rclrt_core::Duration;
 using rclrt_core::OnOverrun;
-
-namespace
-{
-
-std::vector<std::pair<const char *, OnOverrun>> reactions_of(BudgetOwner owner)
-{
-  std::vector<std::pair<const char *, OnOverrun>> words = {{"demote", OnOverrun::kDemote}};
-  if (owner == BudgetOwner::kChain) {
-    words.emplace_back("abort_chain", OnOverrun::kAbortChain);
-  } else if (owner != BudgetOwner::kGroup) {
-    words.emplace_back("skip_next", OnOverrun::kSkipNext);
-  }
-  words.emplace_back("notify", OnOverrun::kNotify);
-  return words;
-}
-
-}  // namespace
 
 std::optional<Budget> read_budget(const YamlMap & of, BudgetOwner owner)
 {
@@ -51,7 +33,10 @@ std::optional<Budget> read_budget(const YamlMap & of, BudgetOwner owner)
     *part = *duration;
   }
   budget.on_overrun =
-    map.word<OnOverrun>("on_overrun", reactions_of(owner)).value_or(OnOverrun::kDemote);
+    map
+      .word<OnOverrun>(
+        "on_overrun", {{"demote", OnOverrun::kDemote}, {"notify", OnOverrun::kNotify}})
+      .value_or(OnOverrun::kDemote);
   budget.criticality =
     map.word<Criticality>("criticality", {{"high", Criticality::kHigh}, {"low", Criticality::kLow}})
       .value_or(Criticality::kHigh);

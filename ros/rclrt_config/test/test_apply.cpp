@@ -257,14 +257,14 @@ TEST(Apply, the_callbacks_of_a_chain_share_its_budget)
   const std::string chains =
     "      chains:\n"
     "        c: {callbacks: [/p/timer/x, /q/subscription/*], budget: {runtime: 2ms, period: 20ms, "
-    "on_overrun: abort_chain}}\n"
+    "on_overrun: notify}}\n"
     "        d: {callbacks: [/p/timer/x, /r/timer/x]}\n";
   Configuration configuration = parsed(rclrt_file(chains));
   for (const char * name : {"/p/timer/x", "/q/subscription/y"}) {
     CallbackOptions options = callback(name);
     ASSERT_TRUE(configuration.apply(&options).ok());
     EXPECT_EQ(options.chain, "c");
-    EXPECT_EQ(options.budget, (rclrt_core::Budget{2ms, 20ms, rclrt_core::OnOverrun::kAbortChain}));
+    EXPECT_EQ(options.budget, (rclrt_core::Budget{2ms, 20ms, rclrt_core::OnOverrun::kNotify}));
   }
   CallbackOptions other = callback("/r/timer/x");
   ASSERT_TRUE(configuration.apply(&other).ok());

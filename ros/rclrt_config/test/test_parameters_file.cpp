@@ -116,8 +116,7 @@ TEST(ParametersFile, wrong_fields_of_a_callback_are_told_where_they_stand)
     {"{budget: {runtime: 2ms}}", 37, "budget: period is missing"},
     {"{budget: {period: 2ms, runtime: x}}", 60, "runtime must be a time"},
     {"{budget: {runtime: 2ms, period: 1ms}}", 37, "must be 100 us to the period"},
-    {"{budget: {runtime: 2ms, period: 9ms, on_overrun: abort_chain}}", 77,
-     "Use demote, skip_next or notify"},
+    {"{budget: {runtime: 2ms, period: 9ms, on_overrun: abort}}", 77, "Use demote or notify"},
     {"{budget: {runtime: 2ms, period: 9ms, deadline: 9ms}}", 65, "unknown field 'deadline'"},
     {"{lock_memory: true}", 29, "unknown field 'lock_memory'"},
   };
@@ -164,7 +163,7 @@ TEST(ParametersFile, a_wrong_budget_of_a_group_is_told_where_it_stands)
     AllOf(
       StartsWith("f:5:30: "), HasSubstr("group '/a/group/b'"), HasSubstr("100 us to the period")));
   EXPECT_THAT(
-    error_of("{runtime: 2ms, period: 9ms, on_overrun: skip_next}"),
+    error_of("{runtime: 2ms, period: 9ms, on_overrun: abort}"),
     AllOf(StartsWith("f:5:70: "), HasSubstr("Use demote or notify")));
 }
 
@@ -175,9 +174,7 @@ TEST(ParametersFile, a_wrong_budget_of_a_chain_or_of_one_that_is_low_is_told_whe
       "      chains:\n        c: {callbacks: [/a/timer/1s], budget: {runtime: 2ms, " + fields +
       "}}\n"));
   };
-  EXPECT_EQ(error_of("period: 9ms, on_overrun: abort_chain, criticality: low"), "");
-  EXPECT_THAT(
-    error_of("period: 9ms, on_overrun: skip_next"), HasSubstr("Use demote, abort_chain or notify"));
+  EXPECT_EQ(error_of("period: 9ms, on_overrun: notify, criticality: low"), "");
   EXPECT_THAT(error_of("period: 9ms, criticality: no"), HasSubstr("Use high or low"));
   EXPECT_THAT(
     error_of("period: 9ms, max_period: 10ms"),

@@ -37,13 +37,6 @@ Status check_overruns(const CallbackOptions & options)
                          options.kind == CallbackKind::kService ||
                          options.kind == CallbackKind::kClient;
   const auto rule = options.overrun_rule.value_or(rclrt_core::OverrunRule::kQueueAll);
-  if (has_queue && options.budget.on_overrun == rclrt_core::OnOverrun::kSkipNext) {
-    return Status::error(
-      "'" + options.name +
-      "': on_overrun skip_next is for timers and waitables: the message would stay in the queue, "
-      "and all later ones "
-      "would come late. Use demote or notify");
-  }
   if (!has_queue || rule == rclrt_core::OverrunRule::kQueueAll) {
     return {};
   }

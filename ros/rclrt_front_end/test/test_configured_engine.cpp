@@ -78,31 +78,6 @@ TEST(ConfiguredEngine, keeps_the_latest_release_of_a_timer_and_all_of_others_unl
   EXPECT_EQ(after_three_releases(false, OverrunRule::kKeepLatest), 2U);
 }
 
-TEST(ConfiguredEngine, refuses_to_skip_releases_of_callbacks_whose_messages_would_stay_in_the_queue)
-{
-  using rclrt_core::CallbackKind;
-  rclrt_core::SimPlatform sim;
-  std::unique_ptr<ConfiguredEngine> engine;
-  ASSERT_TRUE(ConfiguredEngine::make(sim, {}, &engine).ok());
-  std::shared_ptr<rclrt_core::Group> group;
-  ASSERT_TRUE(engine->add_group({}, "", &group).ok());
-  for (const CallbackKind kind : {CallbackKind::kSubscription, CallbackKind::kWaitable}) {
-    for (const auto reaction : {rclrt_core::OnOverrun::kSkipNext, rclrt_core::OnOverrun::kDemote}) {
-      rclrt_core::CallbackOptions options;
-      options.name = std::string("/a/") + to_string(kind) + "/" + to_string(reaction);
-      options.kind = kind;
-      options.run = [](const rclrt_core::Job &) { return true; };
-      options.budget = {std::chrono::milliseconds(1), std::chrono::milliseconds(2), reaction};
-      std::shared_ptr<rclrt_core::Callback> callback;
-      const rclrt_core::Status added = engine->add_callback(options, group, &callback);
-      const bool is_refused =
-        kind == CallbackKind::kSubscription && reaction == rclrt_core::OnOverrun::kSkipNext;
-      EXPECT_EQ(added.ok(), !is_refused) << options.name;
-      EXPECT_EQ(added.message().find("skip_next is for timers") != std::string::npos, is_refused);
-    }
-  }
-}
-
 TEST(ConfiguredEngine, a_group_that_comes_back_with_another_budget_has_that_one)
 {
   rclrt_core::SimPlatform sim;

@@ -19,12 +19,10 @@ namespace rclrt_core
 enum class OnOverrun : uint8_t
 {
   kDemote,  ///< to the end of the period, the callback's jobs run without the priority that it asks for
-  kSkipNext,  ///< the next release is dropped; the job keeps its priority
-  kNotify,    ///< it is counted and told, nothing else
-  kAbortChain,  ///< as kDemote; and what the job has released, directly or not, is not run. For chains
+  kNotify,  ///< it is counted and told, nothing else
 };
 
-/// Name used in configuration files: "demote", "skip_next", "notify", "abort_chain".
+/// Name used in configuration files: "demote", "notify".
 const char * to_string(OnOverrun reaction) noexcept;
 
 /// Which budgets give way if all together are more than the executor's capacity (EngineOptions::capacity).

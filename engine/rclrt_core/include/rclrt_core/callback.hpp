@@ -77,8 +77,7 @@ struct Scheduling
   /// is mutually exclusive.
   Duration inline_bound{0};
   /// CPU time of the callback's jobs, watched and enforced while the engine spins. Neither for inline callbacks nor for
-  /// SCHED_DEADLINE, which has one, nor where the group has one (GroupOptions::budget). skip_next needs a callback
-  /// whose releases are not messages that wait.
+  /// SCHED_DEADLINE, which has one, nor where the group has one (GroupOptions::budget).
   Budget budget;
   /// Not empty: the budget is that of the chain with this name. The callbacks of an engine that name it share it, at
   /// most 16, and all of them give the same one.

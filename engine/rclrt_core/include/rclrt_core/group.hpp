@@ -30,8 +30,7 @@ struct GroupOptions
   /// whose own attributes leave the policy unchanged.
   Attributes attributes;
   /// CPU time of the jobs of all callbacks of the group together: when it is used up, all of them are demoted. Then no
-  /// callback of it may have a budget of its own, be inline or ask for SCHED_DEADLINE. Not with skip_next: it would
-  /// drop a release of whichever callback comes next.
+  /// callback of it may have a budget of its own, be inline or ask for SCHED_DEADLINE.
   Budget budget{};
 };
 

@@ -95,17 +95,6 @@ Status validate(const Budget & budget, const std::string & subject, BudgetOwner 
       "the budget's runtime is " + in_us(budget.runtime) + ", must be " +
       in_us(Budget::kMinRuntime) + " to the period, " + in_us(budget.period));
   }
-  const bool is_of_many = owner == BudgetOwner::kGroup || owner == BudgetOwner::kChain;
-  if (budget.on_overrun == OnOverrun::kSkipNext && is_of_many) {
-    return wrong(
-      "on_overrun skip_next is for the budget of a callback: of a group or a chain, it would drop "
-      "a release of whichever callback comes next. Use demote or notify");
-  }
-  if (budget.on_overrun == OnOverrun::kAbortChain && owner != BudgetOwner::kChain) {
-    return wrong(
-      "on_overrun abort_chain is for the budget of a chain. Use demote, or give the budget to the "
-      "chain");
-  }
   if (budget.max_period == Duration::zero()) {
     return {};
   }

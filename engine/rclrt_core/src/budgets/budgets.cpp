@@ -115,7 +115,7 @@ bool Budgets::end(Worker & worker, int64_t cpu_ns) noexcept
   worker.urgency.limit({});
   const bool needs_more = charge(worker, cpu_ns);
   --worker.callback->budget->running;
-  return needs_more && note_overrun(worker);
+  return needs_more && count(*worker.callback);
 }
 
 // Only jobs of timers and subscriptions are given up: for others somebody waits. A deadline that is a guess does not count.
@@ -125,9 +125,8 @@ bool Budgets::gives_up(const CallbackNode & callback, const Job & job) const noe
   if (callback.kind() != CallbackKind::kTimer && callback.kind() != CallbackKind::kSubscription) {
     return false;
   }
-  const bool is_late = node.budget.criticality == Criticality::kLow && !job.is_expected &&
-                       platform_.now() > job.deadline;
-  return is_late || (job.cause == RCLRT_CAUSE_JOB && node.has_aborted(job.root));
+  return node.budget.criticality == Criticality::kLow && !job.is_expected &&
+         platform_.now() > job.deadline;
 }
 
 void Budgets::forget(BudgetNode & node) noexcept
@@ -199,13 +198,6 @@ void Budgets::set_demoted(BudgetNode & node, bool is_demoted) noexcept
   }
 }
 
-// Returns whether it is to be told.
-bool Budgets::note_overrun(Worker & worker) noexcept
-{
-  worker.callback->budget->abort(worker.job.root);
-  return count(*worker.callback);
-}
-
 // Once a period. Returns whether it is to be told.
 bool Budgets::count(CallbackNode & callback) noexcept
 {
@@ -214,7 +206,6 @@ bool Budgets::count(CallbackNode & callback) noexcept
     return false;
   }
   ++callback.statistics.over_budget;
-  node.skips_next = node.budget.on_overrun == OnOverrun::kSkipNext;
   return !std::exchange(node.told, true);
 }
 
@@ -393,11 +384,8 @@ bool Budgets::look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls
   BudgetNode & node = *worker.callback->budget;
   const bool was_demoted = node.is_demoted;
   bool needs_more = charge(worker, cpu_ns);
-  if (node.is_spent) {
-    node.abort(worker.job.root);  // it is not done
-  }
   needs_more |= node.is_spent && now >= node.end;  // it may have had no CPU since
-  const bool is_told = needs_more && note_overrun(worker);
+  const bool is_told = needs_more && count(*worker.callback);
   if (now >= node.end) {  // what was used since then counts in the old period
     renew(node, end_after(node, now), calls);
   }

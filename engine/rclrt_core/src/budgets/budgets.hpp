@@ -85,7 +85,6 @@ private:
 
   static TimePoint end_after(const BudgetNode & node, TimePoint now) noexcept;
   bool charge(Worker & worker, int64_t cpu_ns) noexcept;
-  static bool note_overrun(Worker & worker) noexcept;
   void spend(BudgetNode & node) noexcept;
   void set_demoted(BudgetNode & node, bool is_demoted) noexcept;
   void take_from_demoted(BudgetNode & node) noexcept;

@@ -67,30 +67,11 @@ void Ready::link(CallbackNode & callback) noexcept
   link(*callback.queue);
 }
 
-// Not of a timer whose next release is the end of this job: there would be no other.
-uint64_t Ready::skip_for_budget(CallbackNode & callback, ReleaseStamp stamp) noexcept
-{
-  const bool never_returns = callback.timer && callback.timer->releases_when_done();
-  if (!callback.budget->skips_next || never_returns) {
-    return 0;
-  }
-  callback.budget->skips_next = false;
-  stamp.sequence = next_sequence_;
-  give_up(callback, stamp, 1, RCLRT_JOB_SKIPPED, stamp.ready);
-  return 1;
-}
-
 bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
   latest_release_ = std::max(latest_release_, callback.place(stamp));
   callback.statistics.released += count;
-  if (callback.budget) {
-    count -= skip_for_budget(callback, stamp);
-    if (count == 0) {
-      return false;
-    }
-  }
   switch (callback.overrun_rule) {
     case OverrunRule::kQueueAll:
       unlink(callback);
@@ -150,8 +131,6 @@ void Ready::release_late(
   callback.statistics.released += count;
   ReleaseStamp first = last;
   first.release -= step * static_cast<int64_t>(count - 1);
-  count -= callback.budget ? skip_for_budget(callback, first) : 0;  // at least two were missed
-  first.release = last.release - step * static_cast<int64_t>(count - 1);
   const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
   first.sequence = next_sequence_;
   if (!backlog.empty()) {

@@ -16,7 +16,6 @@
 #define READY_HPP_
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <boost/container/static_vector.hpp>
 #include <boost/intrusive/set.hpp>
@@ -114,27 +113,11 @@ struct BudgetNode
   bool is_spent = false;                         // the period's budget is used up
   bool is_over = false;                          // and it was not enough
   bool is_demoted = false;
-  bool skips_next = false;
   bool told = false;
   bool is_gone = false;                     // whose it is, from the engine
   intrusive::set_member_hook<> in_demoted;  // of Budgets::demoted_, by `end`
-  std::array<TimePoint, 4> aborted = {kNever, kNever, kNever, kNever};  // roots, the newest first
 
-  void abort(TimePoint root) noexcept
-  {
-    if (budget.on_overrun == OnOverrun::kAbortChain && aborted.front() != root) {
-      std::rotate(aborted.begin(), aborted.end() - 1, aborted.end());
-      aborted.front() = root;
-    }
-  }
-  bool has_aborted(TimePoint root) const noexcept
-  {
-    return std::find(aborted.begin(), aborted.end(), root) != aborted.end();
-  }
-  bool demotes() const noexcept
-  {
-    return budget.on_overrun == OnOverrun::kDemote || budget.on_overrun == OnOverrun::kAbortChain;
-  }
+  bool demotes() const noexcept { return budget.on_overrun == OnOverrun::kDemote; }
 };
 
 /// Of a callback whose deadlines count from stamps of messages.
@@ -415,8 +398,6 @@ public:
 
 private:
   void queue_all(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept;
-  /// How many of the releases its budget takes away, at most one. Only of a callback with a budget.
-  uint64_t skip_for_budget(CallbackNode & callback, ReleaseStamp stamp) noexcept;
   void unlink(CallbackNode & callback) noexcept;
   void link(CallbackNode & callback) noexcept;
   static void unlink(GroupQueue & queue) noexcept;
