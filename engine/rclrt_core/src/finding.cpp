@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_core/finding.hpp"
+#include "rclrt_core/status.hpp"
 
 #include <system_error>
 

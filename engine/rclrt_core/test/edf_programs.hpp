@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "platform/linux/roll.hpp"
-#include "rclrt_core/fifo_bands.hpp"
+#include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_core

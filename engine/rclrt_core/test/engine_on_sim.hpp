@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/engine.hpp"
-#include "rclrt_core/fifo_bands.hpp"
 #include "rclrt_core/sim_platform.hpp"
 
 namespace rclrt_core

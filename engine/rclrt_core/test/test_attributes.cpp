@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rclrt_core/attributes.hpp"
-#include "rclrt_core/finding.hpp"
+#include "rclrt_core/status.hpp"
 
 namespace rclrt_core
 {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "edf_on_threads.hpp"
-#include "rclrt_core/fifo_bands.hpp"
+#include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/trace_file.hpp"
 
 namespace rclrt_core

@@ -33,7 +33,7 @@
 
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
-#include "rclrt_core/trace_memory.hpp"
+#include "rclrt_core/trace_file.hpp"
 #include "rclrt_trace/record.h"
 
 namespace rclrt_core

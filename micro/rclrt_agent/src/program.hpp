@@ -13,7 +13,7 @@
 #include "dispatcher.hpp"
 #include "line_thread.hpp"
 #include "net_lines.hpp"
-#include "rclrt_rcl/executors.hpp"
+#include "rclrt_rcl/executor.hpp"
 #include "rclrt_rcl/node.hpp"
 #include "ros_backend.hpp"
 #include "serial_line.hpp"

@@ -13,11 +13,11 @@
 
 #include "backend.hpp"
 #include "rclrt_front_end/process_platform.hpp"
-#include "rclrt_rcl/client_base.hpp"
+#include "rclrt_rcl/client.hpp"
 #include "rclrt_rcl/node.hpp"
-#include "rclrt_rcl/publisher_base.hpp"
-#include "rclrt_rcl/service_base.hpp"
-#include "rclrt_rcl/subscription_base.hpp"
+#include "rclrt_rcl/publisher.hpp"
+#include "rclrt_rcl/service.hpp"
+#include "rclrt_rcl/subscription.hpp"
 #include "types.hpp"
 
 namespace rclrt_agent

@@ -12,7 +12,7 @@
 #include "dispatcher.hpp"
 #include "rclrt_core/job.hpp"
 #include "rclrt_rcl/context.hpp"
-#include "rclrt_rcl/executors.hpp"
+#include "rclrt_rcl/executor.hpp"
 #include "ros_backend.hpp"
 #include "types.hpp"
 

@@ -17,7 +17,7 @@
 #include "builtin_interfaces/msg/time.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_rcl/context.hpp"
-#include "rclrt_rcl/executors.hpp"
+#include "rclrt_rcl/executor.hpp"
 #include "ros_backend.hpp"
 
 namespace

@@ -14,14 +14,12 @@
 
 #include "name_pattern.hpp"
 #include "rclrt_config/chain.hpp"
-#include "rclrt_config/deadline_backend.hpp"
-#include "rclrt_config/named_thread.hpp"
+#include "rclrt_config/configuration.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/budget.hpp"
 #include "rclrt_core/callback.hpp"
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/policy.hpp"
-#include "rclrt_core/priority_assignment.hpp"
+#include "rclrt_core/status.hpp"
 #include "rclrt_core/waiting.hpp"
 
 namespace rclrt_config

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "rclrt_core/finding.hpp"
+#include "rclrt_core/status.hpp"
 
 namespace rclrt_config
 {

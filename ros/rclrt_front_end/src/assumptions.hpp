@@ -18,7 +18,7 @@
 
 #include "rclrt_config/configuration.hpp"
 #include "rclrt_core/engine.hpp"
-#include "rclrt_core/trace_source.hpp"
+#include "rclrt_core/trace_file.hpp"
 
 namespace rclrt_front_end
 {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "rclrt_config/chain.hpp"
-#include "rclrt_front_end/chain_report.hpp"
+#include "rclrt_front_end/executor_report.hpp"
 
 namespace rclrt_front_end
 {

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "rclrt_front_end/middleware_threads.hpp"
 #include "rclrt_front_end/named_threads.hpp"
 #include "usable_cpus.hpp"
 #include "watcher.hpp"

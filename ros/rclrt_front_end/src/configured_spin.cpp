@@ -8,7 +8,6 @@
 
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
-#include "rclrt_front_end/middleware_threads.hpp"
 #include "rclrt_front_end/named_threads.hpp"
 
 namespace rclrt_front_end

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "rclrt_front_end/make_deadline_scheduler.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 
 namespace rclrt_front_end
 {

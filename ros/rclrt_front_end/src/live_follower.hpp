@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "rclrt_core/trace_source.hpp"
+#include "rclrt_core/trace_file.hpp"
 
 namespace rclrt_front_end
 {

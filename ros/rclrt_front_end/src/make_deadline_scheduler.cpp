@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_front_end/make_deadline_scheduler.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "kernel_deadlines.hpp"
-#include "rclrt_core/fifo_bands.hpp"
+#include "rclrt_core/deadline_scheduler.hpp"
 #include "scx_deadlines.hpp"
 
 namespace rclrt_front_end

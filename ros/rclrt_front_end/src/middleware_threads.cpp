@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_front_end/middleware_threads.hpp"
+#include "rclrt_front_end/named_threads.hpp"
 
 #include <pthread.h>
 
@@ -11,8 +11,6 @@
 #include <iterator>
 #include <mutex>
 #include <thread>
-
-#include "rclrt_front_end/named_threads.hpp"
 
 namespace rclrt_front_end
 {

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_front_end/models.hpp"
+#include "rclrt_front_end/common_options.hpp"
 
 namespace rclrt_front_end
 {

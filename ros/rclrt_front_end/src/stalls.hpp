@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "rclrt_core/engine.hpp"
-#include "rclrt_core/finding.hpp"
+#include "rclrt_core/status.hpp"
 
 namespace rclrt_front_end
 {

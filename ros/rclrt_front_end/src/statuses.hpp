@@ -12,8 +12,7 @@
 
 #include "chain_watch.hpp"
 #include "rclrt_core/callback.hpp"
-#include "rclrt_front_end/chain_report.hpp"
-#include "rclrt_front_end/diagnostics.hpp"
+#include "rclrt_front_end/executor_report.hpp"
 
 namespace rclrt_front_end
 {

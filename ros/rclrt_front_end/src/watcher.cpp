@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "milliseconds.hpp"
-#include "rclrt_front_end/middleware_threads.hpp"
+#include "rclrt_front_end/named_threads.hpp"
 
 namespace rclrt_front_end
 {

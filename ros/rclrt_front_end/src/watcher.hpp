@@ -24,10 +24,9 @@
 #include "chain_set.hpp"
 #include "rclrt_config/configuration.hpp"
 #include "rclrt_core/engine.hpp"
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
-#include "rclrt_front_end/chain_report.hpp"
-#include "rclrt_front_end/diagnostics.hpp"
+#include "rclrt_core/status.hpp"
+#include "rclrt_front_end/executor_report.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "statuses.hpp"
 

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "executor_guest.hpp"
-#include "rclrt_config/deadline_backend.hpp"
+#include "rclrt_config/configuration.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
 

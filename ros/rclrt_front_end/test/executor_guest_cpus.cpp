@@ -13,7 +13,7 @@
 #include "executor_guest.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
-#include "rclrt_front_end/make_deadline_scheduler.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 
 namespace guest
 {

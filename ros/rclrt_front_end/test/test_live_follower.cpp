@@ -24,7 +24,7 @@
 
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
-#include "rclrt_core/trace_memory.hpp"
+#include "rclrt_core/trace_file.hpp"
 
 namespace rclrt_front_end
 {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "rclrt_config/cie_group_id.hpp"
-#include "rclrt_rcl/client_base.hpp"
-#include "rclrt_rcl/service_base.hpp"
-#include "rclrt_rcl/subscription_base.hpp"
+#include "rclrt_rcl/client.hpp"
+#include "rclrt_rcl/service.hpp"
+#include "rclrt_rcl/subscription.hpp"
 #include "rclrt_rcl/timer.hpp"
 
 namespace rclrt_rcl

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_rcl/client_base.hpp"
+#include "rclrt_rcl/client.hpp"
 
 #include <mutex>
 #include <utility>
@@ -13,7 +13,6 @@
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "rclrt_rcl/logger.hpp"
 #include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_rcl/executors.hpp"
+#include "rclrt_rcl/executor.hpp"
 
 #include <utility>
 

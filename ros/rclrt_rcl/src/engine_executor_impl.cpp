@@ -11,12 +11,10 @@
 #include "engine_timer.hpp"
 #include "rclrt_front_end/diagnostics_on_rcl.hpp"
 #include "rclrt_front_end/leading_stamp_on_rcl.hpp"
-#include "rclrt_front_end/middleware_threads.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_front_end/trace_service_on_rcl.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "rclrt_rcl/logger.hpp"
 
 namespace rclrt_rcl
 {
@@ -160,10 +158,7 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
   }
   lock.unlock();
   teller_.request();  // there may be a scheduler of deadlines now
-  entity->set_on_ready([this, callback](std::size_t count) {
-    rclrt_front_end::MiddlewareThreads::instance().greet();
-    engine().notify(*callback, count);
-  });
+  entity->set_on_ready([this, callback](std::size_t count) { engine().notify(*callback, count); });
 }
 
 void EngineExecutor::Impl::add_timer(

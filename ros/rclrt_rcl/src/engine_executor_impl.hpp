@@ -13,7 +13,7 @@
 
 #include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_front_end/teller.hpp"
-#include "rclrt_rcl/executors.hpp"
+#include "rclrt_rcl/executor.hpp"
 #include "rclrt_rcl/timer.hpp"
 
 namespace rclrt_rcl

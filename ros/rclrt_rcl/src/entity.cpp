@@ -10,7 +10,7 @@
 
 #include "rcl/guard_condition.h"
 #include "rclrt_core/engine.hpp"
-#include "rclrt_front_end/middleware_threads.hpp"
+#include "rclrt_front_end/named_threads.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/context.hpp"
@@ -181,10 +181,16 @@ void Entity::on_middleware(const void * entity, std::size_t count)
   threads.greet();
   const bool may_run = self.local_publishers_ && self.local_publishers_->load() == 0;
   const rclrt_core::Delivery delivery(may_run ? threads.here() : nullptr);
-  self.announce(count);
+  self.arrived(count);
 }
 
 void Entity::announce(std::size_t count)
+{
+  rclrt_front_end::MiddlewareThreads::instance().greet();  // it may be one of them, in user code
+  arrived(count);
+}
+
+void Entity::arrived(std::size_t count)
 {
   std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
   uint32_t backlog = backlog_.load();

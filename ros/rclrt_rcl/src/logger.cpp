@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_rcl/logger.hpp"
+#include "rclrt_rcl/error.hpp"
 
 #include "logging_mutex.hpp"
 #include "rcutils/logging.h"

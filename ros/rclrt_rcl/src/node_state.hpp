@@ -14,7 +14,7 @@
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/clock.hpp"
 #include "rclrt_rcl/context.hpp"
-#include "rclrt_rcl/logger.hpp"
+#include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/parameters.hpp"
 
 namespace rclrt_rcl

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "rclrt_rcl/logger.hpp"
+#include "rclrt_rcl/error.hpp"
 
 namespace rclrt_rcl
 {

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_rcl/service_base.hpp"
+#include "rclrt_rcl/service.hpp"
 
 #include <mutex>
 #include <utility>
@@ -13,7 +13,6 @@
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_front_end/requests_on_rcl.hpp"  // here: every node has services, so this file is in every program
 #include "rclrt_rcl/error.hpp"
-#include "rclrt_rcl/logger.hpp"
 #include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_rcl/subscription_base.hpp"
+#include "rclrt_rcl/subscription.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -17,7 +17,6 @@
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "rclrt_rcl/logger.hpp"
 #include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl

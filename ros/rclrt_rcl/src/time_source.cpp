@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "rclrt_front_end/scheduling_of_clocks.hpp"
+#include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_rcl/clock.hpp"
 
 namespace rclrt_rcl

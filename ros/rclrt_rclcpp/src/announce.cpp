@@ -16,7 +16,7 @@
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_action/client.hpp"
 #include "rclcpp_action/server.hpp"
-#include "rclrt_front_end/middleware_threads.hpp"
+#include "rclrt_front_end/named_threads.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "versions.hpp"

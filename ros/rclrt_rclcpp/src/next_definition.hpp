@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "rclrt_front_end/next_definition.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 
 namespace rclrt_rclcpp
 {

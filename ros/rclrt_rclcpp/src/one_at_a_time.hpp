@@ -19,7 +19,7 @@
 
 #include <optional>
 
-#include "rclrt_core/finding.hpp"
+#include "rclrt_core/status.hpp"
 
 namespace rclrt_rclcpp
 {

@@ -17,7 +17,7 @@
 #include <optional>
 #include <string>
 
-#include "rclrt_core/finding.hpp"
+#include "rclrt_core/status.hpp"
 #include "rclrt_front_end/local_publishers.hpp"
 
 namespace rclrt_rclcpp

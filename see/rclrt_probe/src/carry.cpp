@@ -27,7 +27,6 @@
 #include "layouts.hpp"
 #include "next.hpp"
 #include "rclrt_core/deadline_ring.hpp"
-#include "rclrt_core/request_deadlines.hpp"
 #include "relative_deadlines.hpp"
 
 #define RCLRT_EXPORT extern "C" __attribute__((visibility("default")))

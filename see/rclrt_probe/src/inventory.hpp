@@ -19,7 +19,7 @@
 
 #include "layouts.hpp"
 #include "pointer_table.hpp"
-#include "rclrt_core/trace_source.hpp"
+#include "rclrt_core/trace_file.hpp"
 
 namespace rclrt_probe
 {

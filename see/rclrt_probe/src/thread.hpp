@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "probe.hpp"
-#include "rclrt_core/cpu_watch.hpp"
+#include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_probe
 {

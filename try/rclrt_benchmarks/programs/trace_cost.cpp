@@ -27,7 +27,7 @@
 #include "harness.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/linux_platform.hpp"
-#include "rclrt_core/trace_memory.hpp"
+#include "rclrt_core/trace_file.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_trace/record.h"
 

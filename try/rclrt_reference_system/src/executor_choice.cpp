@@ -7,10 +7,8 @@
 #include <utility>
 
 #include "rclrt_baselines/fifo_events_executor.hpp"
-#include "rclrt_baselines/static_executor.hpp"
-#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
-#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
-#include "rclrt_rcl/executors.hpp"
+#include "rclrt_baselines/wait_set_executor.hpp"
+#include "rclrt_rcl/executor.hpp"
 
 namespace rclrt_reference_system
 {

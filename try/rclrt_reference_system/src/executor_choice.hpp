@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "plan.hpp"
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/status.hpp"
 #include "rclrt_rcl/entity.hpp"

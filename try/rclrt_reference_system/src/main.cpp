@@ -24,7 +24,7 @@
 #include "plan.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 #include "rclrt_reference_system/busy_work.hpp"
-#include "rclrt_reference_system/scenario_loader.hpp"
+#include "rclrt_reference_system/scenario.hpp"
 #include "reference_system.hpp"
 #include "report.hpp"
 #include "run.hpp"

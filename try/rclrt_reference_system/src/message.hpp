@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "rclrt_reference_interfaces/msg/message4kb.hpp"
-#include "rclrt_reference_system/scenario_loader.hpp"
+#include "rclrt_reference_system/scenario.hpp"
 
 namespace rclrt_reference_system
 {

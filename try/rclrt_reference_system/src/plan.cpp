@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "rclrt_core/priority_assignment.hpp"
+#include "rclrt_core/policy.hpp"
 
 namespace rclrt_reference_system
 {

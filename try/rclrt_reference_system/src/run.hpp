@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "rclrt_core/engine.hpp"
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/status.hpp"
 #include "reference_system.hpp"
 

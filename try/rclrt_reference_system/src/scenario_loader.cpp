@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_reference_system/scenario_loader.hpp"
+#include "rclrt_reference_system/scenario.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "plan.hpp"
-#include "rclrt_reference_system/scenario_loader.hpp"
+#include "rclrt_reference_system/scenario.hpp"
 
 namespace rclrt_reference_system
 {

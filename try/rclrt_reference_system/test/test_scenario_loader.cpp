@@ -7,7 +7,7 @@
 #include <chrono>
 #include <string>
 
-#include "rclrt_reference_system/scenario_loader.hpp"
+#include "rclrt_reference_system/scenario.hpp"
 
 namespace rclrt_reference_system
 {

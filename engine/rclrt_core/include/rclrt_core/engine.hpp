@@ -40,14 +40,12 @@
 
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/deadline_scheduler.hpp"
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/group.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/policy.hpp"
 #include "rclrt_core/status.hpp"
 #include "rclrt_core/time.hpp"
-#include "rclrt_core/trace_memory.hpp"
-#include "rclrt_core/trace_source.hpp"
+#include "rclrt_core/trace_file.hpp"
 #include "rclrt_core/waiting.hpp"
 #include "rclrt_trace/record.h"
 

@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "rclrt_core/attributes.hpp"
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/status.hpp"
 #include "rclrt_core/time.hpp"
 

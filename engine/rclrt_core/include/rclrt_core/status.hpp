@@ -7,6 +7,7 @@
 #ifndef RCLRT_CORE__STATUS_HPP_
 #define RCLRT_CORE__STATUS_HPP_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -36,6 +37,30 @@ private:
   bool failed_ = false;
   std::string message_;
 };
+
+/// A finding: something about the machine or a refused request that the user should know.
+///
+/// Findings replace log lines and silence. They are rare and made outside the dispatch path, or on
+/// it only when the operating system refuses something for the first time.
+enum class Severity : uint8_t
+{
+  kWarning,  ///< something is not as it was asked for
+  kNote,     ///< it may be as it should: only the user can know
+};
+
+struct Finding
+{
+  std::string subject;   ///< name of the callback, the thread or the machine
+  std::string what;      ///< the request or the observation, with values
+  int error_number = 0;  ///< errno of the refusal, or 0
+  std::string fix;       ///< the line to add or the thing to do
+  Severity severity = Severity::kWarning;
+  /// Not empty: a log tells one finding of each cause, since one remedy mends all of them.
+  std::string cause{};
+};
+
+/// One line: "subject: what (errno text). fix".
+std::string to_string(const Finding & finding);
 
 }  // namespace rclrt_core
 

@@ -26,7 +26,7 @@
 #include <cstring>
 #include <memory>
 
-#include "rclrt_core/trace_memory.hpp"
+#include "rclrt_core/trace_file.hpp"
 #include "rclrt_trace/record.h"
 
 namespace rclrt_core

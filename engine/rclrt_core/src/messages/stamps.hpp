@@ -6,8 +6,8 @@
 #define STAMPS_HPP_
 
 #include "order/ready.hpp"
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
+#include "rclrt_core/status.hpp"
 
 namespace rclrt_core
 {

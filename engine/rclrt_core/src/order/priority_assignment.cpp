@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_core/priority_assignment.hpp"
+#include "rclrt_core/policy.hpp"
 
 #include <algorithm>
 #include <set>

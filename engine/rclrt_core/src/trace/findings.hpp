@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
+#include "rclrt_core/status.hpp"
 
 namespace rclrt_core
 {

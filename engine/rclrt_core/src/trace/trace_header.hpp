@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-#include "rclrt_core/trace_source.hpp"
+#include "rclrt_core/trace_file.hpp"
 
 namespace rclrt_core
 {

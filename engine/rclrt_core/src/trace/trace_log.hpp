@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "order/ready.hpp"
-#include "rclrt_core/trace_source.hpp"
+#include "rclrt_core/trace_file.hpp"
 #include "threads/crew.hpp"
 
 namespace rclrt_core

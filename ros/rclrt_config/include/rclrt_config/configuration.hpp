@@ -15,26 +15,66 @@
 #ifndef RCLRT_CONFIG__CONFIGURATION_HPP_
 #define RCLRT_CONFIG__CONFIGURATION_HPP_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "rclrt_config/chain.hpp"
-#include "rclrt_config/deadline_backend.hpp"
 #include "rclrt_config/machine.hpp"
-#include "rclrt_config/named_thread.hpp"
-#include "rclrt_config/trace_options.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/engine.hpp"
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/group.hpp"
-#include "rclrt_core/priority_assignment.hpp"
+#include "rclrt_core/policy.hpp"
 #include "rclrt_core/status.hpp"
+#include "rclrt_core/time.hpp"
 
 namespace rclrt_config
 {
+
+/// The values of executor.deadline_scheduler.
+
+/// What orders the threads of callbacks with scheduling_policy ext.
+enum class DeadlineBackend : uint8_t
+{
+  kAuto,       ///< sched_ext if our scheduler is loaded and may be used, else FIFO bands
+  kSchedExt,   ///< the scheduler in the kernel (rclrt_scx)
+  kFifoBands,  ///< rclrt_core::FifoBands, shared by all processes of the user
+};
+
+/// What a file says of a thread that is no executor's.
+struct NamedThread
+{
+  std::string name;  ///< of threads that have it; with "*" at the end, of those that begin so
+  /// Or of all threads of the middleware with this role: receive, events, flow. Then there is no name.
+  std::string role;
+  rclrt_core::Attributes attributes;
+};
+
+/// The values of `trace`: what an executor records of its jobs, and where.
+struct TraceOptions
+{
+  /// The newest records of every thread are in a file in memory that other programs of the user can read, also after
+  /// the process was killed (rclrt_core::make_live_trace()).
+  bool live = true;
+
+  /// Trace files are written there; it is made if it is not there. Empty: none. The environment variable RCLRT_TRACE
+  /// overrides it.
+  std::string directory;
+  /// A service of ROS begins and ends it. Until somebody calls that, no file is written, unless RCLRT_TRACE is set.
+  bool service = false;
+  /// 0: all records are written. Above: a flight recorder. It keeps the last jobs in memory, as long as this, and
+  /// writes them on an occasion.
+  rclrt_core::Duration keep{0};
+  /// The occasions: a job that ends after its deadline,
+  bool on_miss = true;
+  /// and a signal, e.g. SIGUSR2; 0: none.
+  int on_signal = 0;
+  /// Bytes of all files of the executor together, and of what is kept in memory. The oldest files are removed.
+  uint64_t limit = uint64_t{1} << 30;
+};
 
 /// An entry that was applied to nothing. Its place is the subject of the finding.
 struct Unmatched

@@ -5,6 +5,7 @@
 #ifndef RCLRT_FRONT_END__CALLBACK_NAME_HPP_
 #define RCLRT_FRONT_END__CALLBACK_NAME_HPP_
 
+#include <chrono>
 #include <string>
 
 #include "rclrt_core/callback.hpp"
@@ -20,6 +21,17 @@ std::string callback_name(
 
 /// Label of a timer without a given name: the period in the largest unit that divides it, "100ms".
 std::string period_label(rclrt_core::Duration period);
+
+/// What both front ends say of the callback by which a node hears of simulated time. A configuration file may say more.
+inline rclrt_core::Scheduling scheduling_of_clocks()
+{
+  rclrt_core::Scheduling scheduling;
+  scheduling.priority = 99;  // under fixed priorities nothing comes before it
+  scheduling.relative_deadline =
+    std::chrono::milliseconds(1);  // under EDF only what is due within this time
+  scheduling.sets_clock = true;
+  return scheduling;
+}
 
 }  // namespace rclrt_front_end
 

@@ -18,18 +18,29 @@
 #include <vector>
 
 #include "rclrt_config/configuration.hpp"
+#include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/engine.hpp"
-#include "rclrt_front_end/chain_report.hpp"
-#include "rclrt_front_end/diagnostics.hpp"
+#include "rclrt_core/status.hpp"
+#include "rclrt_front_end/executor_report.hpp"
 #include "rclrt_front_end/local_publishers.hpp"
-#include "rclrt_front_end/make_deadline_scheduler.hpp"
 #include "rclrt_front_end/middleware.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_front_end/recorder.hpp"
-#include "rclrt_front_end/trace_service.hpp"
 
 namespace rclrt_front_end
 {
+
+/// Makes what orders the threads of callbacks with scheduling_policy ext, when an executor starts.
+using rclrt_config::DeadlineBackend;
+
+/// Null if none can be had; `tell` hears why, and of lesser trouble. `platform` must outlive it.
+std::shared_ptr<rclrt_core::DeadlineScheduler> make_deadline_scheduler(
+  DeadlineBackend backend, rclrt_core::Platform & platform,
+  const std::function<void(const rclrt_core::Finding &)> & tell);
+
+using MakeDeadlineScheduler = std::function<std::shared_ptr<rclrt_core::DeadlineScheduler>(
+  DeadlineBackend, rclrt_core::Platform &,
+  const std::function<void(const rclrt_core::Finding &)> &)>;
 
 class Watcher;
 

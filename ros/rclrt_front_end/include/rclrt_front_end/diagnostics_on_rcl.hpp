@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rcl/context.h"
-#include "rclrt_front_end/diagnostics.hpp"
+#include "rclrt_front_end/executor_report.hpp"
 
 #ifdef RCLRT_HAS_DIAGNOSTIC_MSGS
 #include <chrono>
@@ -23,7 +23,7 @@
 #include "diagnostic_msgs/msg/detail/key_value__functions.h"
 #include "diagnostic_msgs/msg/diagnostic_array.h"
 #include "rcl/publisher.h"
-#include "rclrt_front_end/node_on_rcl.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "rosidl_runtime_c/string_functions.h"
 #endif
 

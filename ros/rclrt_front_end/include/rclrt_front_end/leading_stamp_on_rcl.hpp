@@ -15,8 +15,8 @@
 #include <string>
 #include <string_view>
 
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/message_stamp.hpp"
+#include "rclrt_core/status.hpp"
 #include "rmw/serialized_message.h"
 #include "rosidl_runtime_c/message_type_support_struct.h"
 #if __has_include("rosidl_runtime_c/type_description/type_description__struct.h")

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "rclrt_core/finding.hpp"
+#include "rclrt_core/status.hpp"
 
 namespace rclrt_front_end
 {

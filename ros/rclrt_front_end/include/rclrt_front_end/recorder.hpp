@@ -23,15 +23,31 @@
 #include <optional>
 #include <string>
 
-#include "rclrt_config/trace_options.hpp"
+#include "rclrt_config/configuration.hpp"
 #include "rclrt_core/engine.hpp"
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
+#include "rclrt_core/status.hpp"
 #include "rclrt_core/trace_file.hpp"
-#include "rclrt_front_end/trace_service.hpp"
 
 namespace rclrt_front_end
 {
+
+/// A service that begins and ends the trace files of an executor, without ROS.
+
+/// As the response of std_srvs/SetBool.
+struct TraceAnswer
+{
+  bool success = false;
+  std::string message;
+};
+
+/// Does what callers want: `true` begins, `false` ends.
+using SwitchTrace = std::function<TraceAnswer(bool begin)>;
+
+/// Looks whether somebody has called the service, and answers with what `change` returns. Called now and then by one
+/// ordinary thread; may take its time. `executor`: its number in the process, a part of the name. An error is told once.
+using TraceService =
+  std::function<rclrt_core::Status(unsigned executor, const SwitchTrace & change)>;
 
 class Recorder
 {

@@ -6,7 +6,7 @@
 /// one in executables that link a front end. Each calls the next definition.
 ///
 /// A request has the deadline of the job that sends it, and so has a reply. The job that takes one goes by that
-/// deadline, unless its callback has a relative deadline (rclrt_core/request_deadlines.hpp). In traces it names the job
+/// deadline, unless its callback has a relative deadline (rclrt_core/deadline_ring.hpp). In traces it names the job
 /// that has sent what it has taken. Real-time safe but for the middleware itself.
 ///
 /// These are definitions: one source file of a front end includes this.
@@ -17,10 +17,10 @@
 #include <iterator>
 #include <optional>
 
+#include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/job.hpp"
-#include "rclrt_core/request_deadlines.hpp"
-#include "rclrt_front_end/next_definition.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rmw/rmw.h"
 
 /// Before Iron there is none.

@@ -18,7 +18,6 @@
 #include <string>
 
 #include "rclrt_core/attributes.hpp"
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/status.hpp"
 #include "rclrt_core/time.hpp"

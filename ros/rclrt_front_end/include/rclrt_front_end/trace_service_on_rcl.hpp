@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "rcl/context.h"
-#include "rclrt_front_end/trace_service.hpp"
+#include "rclrt_front_end/recorder.hpp"
 
 #ifdef RCLRT_HAS_STD_SRVS
 #include <unistd.h>
@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "rcl/service.h"
-#include "rclrt_front_end/node_on_rcl.hpp"
+#include "rclrt_front_end/on_rcl.hpp"
 #include "rosidl_runtime_c/string_functions.h"
 #include "std_srvs/srv/detail/set_bool__functions.h"
 #include "std_srvs/srv/set_bool.h"

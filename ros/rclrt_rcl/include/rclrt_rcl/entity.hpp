@@ -166,6 +166,7 @@ protected:
 private:
   class GuardCondition;
 
+  void arrived(std::size_t count);
   void leave() noexcept;
   void finish_closing();
 

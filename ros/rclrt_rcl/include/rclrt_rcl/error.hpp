@@ -8,8 +8,10 @@
 #ifndef RCLRT_RCL__ERROR_HPP_
 #define RCLRT_RCL__ERROR_HPP_
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "rcl/types.h"
 
@@ -45,6 +47,42 @@ void throw_unless_ok(rcl_ret_t result, const std::string & doing);
 
 /// rcl's pending error text, which is then reset; "unknown error" if there is none.
 std::string take_rcl_error();
+
+/// Log lines of a node: to the console, the log file and /rosout, as ROS 2 is configured.
+///
+/// It formats and writes in the calling thread, under a process-wide lock: not real-time safe.
+class Logger
+{
+public:
+  explicit Logger(std::string name) : name_(std::move(name)) {}
+
+  const std::string & name() const noexcept { return name_; }
+
+  /// Where it is called from; filled in by the compiler.
+  struct Location
+  {
+    const char * function;
+    const char * file;
+    std::size_t line;
+    static Location here(
+      const char * function = __builtin_FUNCTION(), const char * file = __builtin_FILE(),
+      std::size_t line = static_cast<std::size_t>(__builtin_LINE()))
+    {
+      return {function, file, line};
+    }
+  };
+
+  void debug(const std::string & text, Location at = Location::here()) const;
+  void info(const std::string & text, Location at = Location::here()) const;
+  void warn(const std::string & text, Location at = Location::here()) const;
+  void error(const std::string & text, Location at = Location::here()) const;
+  void fatal(const std::string & text, Location at = Location::here()) const;
+
+private:
+  void log(int severity, const std::string & text, const Location & at) const;
+
+  std::string name_;
+};
 
 }  // namespace rclrt_rcl
 

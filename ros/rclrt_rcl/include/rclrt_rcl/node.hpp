@@ -29,7 +29,7 @@
 #include "rclrt_rcl/clock.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/detail/trace_points.hpp"
-#include "rclrt_rcl/logger.hpp"
+#include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/parameters.hpp"
 #include "rclrt_rcl/publisher.hpp"
 #include "rclrt_rcl/service.hpp"

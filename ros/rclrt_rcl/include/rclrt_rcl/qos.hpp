@@ -10,9 +10,13 @@
 #ifndef RCLRT_RCL__QOS_HPP_
 #define RCLRT_RCL__QOS_HPP_
 
+#include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
+#include "rcl/types.h"
 #include "rmw/types.h"
 
 namespace rclrt_rcl
@@ -55,6 +59,49 @@ private:
 /// Whether a publisher and a subscription with these values are matched. If not, `reason` (unless
 /// null) says why, in the middleware's words.
 bool compatible(const QoS & publisher, const QoS & subscription, std::string * reason = nullptr);
+
+/// Where a message came from, and when.
+struct MessageInfo
+{
+  /// CLOCK_REALTIME of the publishing machine at publish(), since 1970; 0 if unknown.
+  std::chrono::nanoseconds source_timestamp{0};
+  /// CLOCK_REALTIME at arrival, since 1970; 0 if unknown.
+  std::chrono::nanoseconds received_timestamp{0};
+  /// Number of the message at its publisher; UINT64_MAX if unknown.
+  uint64_t publication_sequence_number = UINT64_MAX;
+  /// Number of the message at this subscription; UINT64_MAX if unknown.
+  uint64_t reception_sequence_number = UINT64_MAX;
+  /// Identifies the publisher; zeros if unknown.
+  std::array<uint8_t, 16> publisher_gid{};
+  /// Delivered by pointer, without the middleware.
+  bool from_intra_process = false;
+};
+
+/// A message as bytes (CDR, with its encapsulation header).
+///
+/// Owns its buffer, which grows as needed and is kept when the object is used again. Movable, not
+/// copyable. Not thread-safe.
+class SerializedMessage
+{
+public:
+  explicit SerializedMessage(std::size_t capacity = 0);
+  ~SerializedMessage();
+  SerializedMessage(SerializedMessage && other) noexcept;
+  SerializedMessage & operator=(SerializedMessage && other) noexcept;
+
+  const uint8_t * data() const noexcept { return message_.buffer; }
+  uint8_t * data() noexcept { return message_.buffer; }
+  std::size_t size() const noexcept { return message_.buffer_length; }
+  std::size_t capacity() const noexcept { return message_.buffer_capacity; }
+  /// Set the size, growing the capacity if needed. Content up to the smaller size is kept.
+  void resize(std::size_t size);
+
+  const rcl_serialized_message_t & handle() const noexcept { return message_; }
+  rcl_serialized_message_t & handle() noexcept { return message_; }
+
+private:
+  rcl_serialized_message_t message_;
+};
 
 }  // namespace rclrt_rcl
 

@@ -8,7 +8,7 @@
 #include "rclrt_rcl/clock.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "rclrt_rcl/executors.hpp"
+#include "rclrt_rcl/executor.hpp"
 #include "rclrt_rcl/node.hpp"
 
 #endif  // RCLRT_RCL__RCLRT_RCL_HPP_

@@ -8,7 +8,7 @@
 #ifndef RCLRT_RCLCPP__PRIORITY_EVENTS_EXECUTOR_HPP_
 #define RCLRT_RCLCPP__PRIORITY_EVENTS_EXECUTOR_HPP_
 
-#include "rclrt_front_end/models.hpp"
+#include "rclrt_front_end/common_options.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
 
 namespace rclrt_rclcpp

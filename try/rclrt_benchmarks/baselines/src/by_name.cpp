@@ -6,8 +6,7 @@
 #include <stdexcept>
 
 #include "rclrt_baselines/fifo_events_executor.hpp"
-#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
-#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#include "rclrt_baselines/wait_set_executor.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace rclrt_baselines

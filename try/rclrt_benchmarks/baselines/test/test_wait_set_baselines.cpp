@@ -8,9 +8,7 @@
 #include <atomic>
 
 #include "baselines_test.hpp"
-#include "rclrt_baselines/static_executor.hpp"
-#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
-#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#include "rclrt_baselines/wait_set_executor.hpp"
 
 namespace rclrt_baselines
 {

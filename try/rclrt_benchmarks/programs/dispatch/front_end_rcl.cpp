@@ -10,9 +10,7 @@
 
 #include "middleware.hpp"
 #include "rclrt_baselines/fifo_events_executor.hpp"
-#include "rclrt_baselines/static_executor.hpp"
-#include "rclrt_baselines/wait_set_multi_threaded_executor.hpp"
-#include "rclrt_baselines/wait_set_single_threaded_executor.hpp"
+#include "rclrt_baselines/wait_set_executor.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 #include "variants.hpp"
 

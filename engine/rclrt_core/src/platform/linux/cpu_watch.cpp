@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_core/cpu_watch.hpp"
+#include "rclrt_core/linux_platform.hpp"
 
 #include <cstdint>
 #include <ctime>

@@ -32,8 +32,8 @@
 #include "platform/linux/other_process.hpp"
 #include "platform/linux/roll.hpp"
 #include "platform/linux/sealed_memory.hpp"
-#include "rclrt_core/finding.hpp"
 #include "rclrt_core/platform.hpp"
+#include "rclrt_core/status.hpp"
 
 namespace rclrt_core::linux_platform
 {

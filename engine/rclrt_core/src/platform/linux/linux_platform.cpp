@@ -22,7 +22,6 @@
 
 #include "platform/forks.hpp"
 #include "platform/linux/sched_attr.hpp"
-#include "rclrt_core/cpu_watch.hpp"
 
 namespace rclrt_core
 {

@@ -37,7 +37,6 @@
 #include "platform/linux/other_process.hpp"
 #include "platform/linux/own_directory.hpp"
 #include "rclrt_core/trace_file.hpp"
-#include "rclrt_core/trace_memory.hpp"
 #include "rclrt_trace/record.h"
 #include "trace/trace_header.hpp"
 #include "trace/trace_name.hpp"

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_core/request_deadlines.hpp"
+#include "rclrt_core/deadline_ring.hpp"
 
 #include <ctime>
 

@@ -28,7 +28,6 @@
 #include "rclrt_core/job.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_rcl/detail/trace_points.hpp"
-#include "rclrt_rcl/message_info.hpp"
 #include "rclrt_rcl/qos.hpp"
 
 namespace rclrt_rcl

@@ -14,8 +14,12 @@
 #ifndef RCLRT_BASELINES__WAIT_SET_EXECUTOR_HPP_
 #define RCLRT_BASELINES__WAIT_SET_EXECUTOR_HPP_
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <exception>
 #include <memory>
+#include <mutex>
 
 #include "rclrt_core/job.hpp"
 #include "rclrt_core/time.hpp"
@@ -73,6 +77,64 @@ private:
   void on_group_removed(const rclrt_rcl::CallbackGroup * group) override;
   void on_entity_added(const std::shared_ptr<rclrt_rcl::Entity> & entity) override;
   void on_entity_removed(const std::shared_ptr<rclrt_rcl::Entity> & entity) override;
+};
+
+/// One thread on a wait set, after rclcpp's SingleThreadedExecutor. For comparison only.
+class WaitSetSingleThreadedExecutor : public WaitSetExecutor
+{
+public:
+  /// Null: the default context.
+  explicit WaitSetSingleThreadedExecutor(std::shared_ptr<rclrt_rcl::Context> context = nullptr);
+  ~WaitSetSingleThreadedExecutor() override;
+
+private:
+  void do_spin() override;
+};
+
+/// Several threads on one wait set, after rclcpp's MultiThreadedExecutor. For comparison only.
+///
+/// One mutex guards the wait set: one thread waits or chooses, the others run callbacks or queue for
+/// the mutex. A mutually exclusive group that is busy is left out; the thread that has run one of
+/// its callbacks interrupts the wait, so that it is looked at again.
+class WaitSetMultiThreadedExecutor : public WaitSetExecutor
+{
+public:
+  /// 0 threads: as many as there are CPUs, but at least 2. The thread that spins is one of them.
+  explicit WaitSetMultiThreadedExecutor(
+    std::size_t threads = 0, std::shared_ptr<rclrt_rcl::Context> context = nullptr);
+  ~WaitSetMultiThreadedExecutor() override;
+
+  std::size_t thread_count() const noexcept { return threads_; }
+
+private:
+  void do_spin() override;
+  void work();
+
+  const std::size_t threads_;
+  std::mutex wait_mutex_;
+  /// A callback has thrown. Set by its thread before it interrupts the wait, read by all.
+  std::atomic<bool> failed_{false};
+  std::exception_ptr exception_;  ///< guarded by wait_mutex_
+};
+
+/// One thread that runs everything a wait has found before it waits again, after rclcpp's
+/// StaticSingleThreadedExecutor. For comparison only.
+///
+/// Order within a window: subscriptions before timers. Groups are not looked at: nothing runs in
+/// parallel anyway.
+class StaticExecutor : public WaitSetExecutor
+{
+public:
+  /// Null: the default context.
+  explicit StaticExecutor(std::shared_ptr<rclrt_rcl::Context> context = nullptr);
+  ~StaticExecutor() override;
+
+private:
+  void do_spin() override;
+  void do_spin_some(rclrt_core::TimePoint until, bool exhaustive) override;
+  bool do_spin_once(rclrt_core::TimePoint until) override;
+  /// Run what the present result has, or the first of it. Returns whether there was any.
+  bool execute_ready(bool only_one);
 };
 
 }  // namespace rclrt_baselines
