@@ -5,7 +5,7 @@
 Chains of a timer callback, a publication, a callback in ROS 2 and a reply's callback, over a serial
 line at 115200 baud: today's batch executor with blocking transmission, PoDS as published, and
 rclrt_micro without and with preemption levels. Virtual time, so every run gives the same numbers;
-rclrt_micro/README.md says what the model leaves out. Exits with 1 if a number of the first two
+docs/reference/pods.md says what the model leaves out. Exits with 1 if a number of the first two
 differs from the model by more than 1 %, or a shape that is stated does not hold.
 """
 
