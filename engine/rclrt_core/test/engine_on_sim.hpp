@@ -15,6 +15,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rclrt_core/deadline_scheduler.hpp"
@@ -27,6 +28,11 @@ namespace rclrt_core
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
+using Lines = std::vector<std::string>;
+
+constexpr ExecutionModel kModels[] = {
+  ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated};
+
 inline TimePoint at_ms(int64_t ms) { return TimePoint(milliseconds(ms)); }
 
 inline Attributes fifo(int priority)
@@ -37,6 +43,54 @@ inline Attributes fifo(int priority)
   return attributes;
 }
 
+inline Attributes with_policy(SchedulingPolicy policy)
+{
+  Attributes attributes;
+  attributes.policy = policy;
+  return attributes;
+}
+
+/// A reservation of the operating system's.
+inline Attributes os_deadline(int64_t runtime_ms = 1, int64_t period_ms = 10)
+{
+  Attributes attributes = with_policy(SchedulingPolicy::kDeadline);
+  attributes.runtime = milliseconds(runtime_ms);
+  attributes.deadline = attributes.period = milliseconds(period_ms);
+  return attributes;
+}
+
+inline Budget budget(int64_t runtime_ms, int64_t period_ms, OnOverrun reaction = OnOverrun::kDemote)
+{
+  Budget budget;
+  budget.runtime = milliseconds(runtime_ms);
+  budget.period = milliseconds(period_ms);
+  budget.on_overrun = reaction;
+  return budget;
+}
+
+inline EngineOptions with_model(ExecutionModel model)
+{
+  EngineOptions options;
+  options.model = model;
+  return options;
+}
+
+inline EngineOptions pool(std::size_t threads = 8, const Policy * policy = nullptr)
+{
+  EngineOptions options;
+  options.max_threads = threads;
+  options.policy = policy != nullptr ? policy : options.policy;
+  return options;
+}
+
+inline TimerOptions every_ms(int64_t period_ms, bool one_shot = false)
+{
+  TimerOptions timer;
+  timer.period = milliseconds(period_ms);
+  timer.one_shot = one_shot;
+  return timer;
+}
+
 /// A stimulus: at `time`, the engine is told of `count` units of work for a callback.
 struct Arrival
 {
@@ -45,10 +99,12 @@ struct Arrival
   std::size_t count = 1;
 };
 
-class EngineOnSim
+/// `Sim`: the simulated platform, or one derived from it.
+template <typename Sim>
+class EngineOn
 {
 public:
-  explicit EngineOnSim(EngineOptions options = {}, int cpus = 1)
+  explicit EngineOn(EngineOptions options = {}, int cpus = 1)
   : sim(cpus), engine(sim, with_urgent_timers(std::move(options)))
   {
   }
@@ -65,13 +121,16 @@ public:
     options.policy = &edf_policy();
     return options;
   }
-  EngineOnSim(int cpus, EngineOptions options)
+  EngineOn(int cpus, EngineOptions options)
   : sim(cpus), engine(sim, with_urgent_timers(with_fifo_bands(sim, std::move(options), cpus)))
   {
   }
 
+  // ---- What there is
+
   std::shared_ptr<Group> group(
-    const std::string & name, uint32_t parallelism = 1, const Budget & budget = {})
+    const std::string & name, uint32_t parallelism = 1, const Budget & budget = {},
+    const Attributes & attributes = {})
   {
     std::shared_ptr<Group> & group = groups_[name];
     if (!group) {
@@ -79,6 +138,7 @@ public:
       options.name = name;
       options.parallelism = parallelism;
       options.budget = budget;
+      options.attributes = attributes;
       const Status status = engine.add_group(options, &group);
       EXPECT_TRUE(status.ok()) << status.message();
     }
@@ -87,19 +147,45 @@ public:
   /// The engine may be the last to have it.
   void forget_group(const std::string & name) { groups_.erase(name); }
 
-  /// A callback that works for `work`, in a group of its own unless one is named.
   CallbackOptions callback_options(const std::string & name, Duration work)
   {
     CallbackOptions options;
     options.name = name;
     options.depth = 10;
-    options.run = [this, work](const Job &) {
-      sim.work(work);
+    return does(std::move(options), [this, work] { sim.work(work); });
+  }
+  CallbackOptions fifo_callback(
+    const std::string & name, int64_t work_ms, int priority, const Budget & budget = {})
+  {
+    CallbackOptions options = callback_options(name, milliseconds(work_ms));
+    options.attributes = fifo(priority);
+    options.budget = budget;
+    return options;
+  }
+  CallbackOptions ext_callback(
+    const std::string & name, int64_t deadline_ms, int64_t work_ms, const Budget & budget = {})
+  {
+    CallbackOptions options = callback_options(name, milliseconds(work_ms));
+    options.attributes.policy = SchedulingPolicy::kExt;
+    options.relative_deadline = milliseconds(deadline_ms);
+    options.budget = budget;
+    return options;
+  }
+  static CallbackOptions does(CallbackOptions options, std::function<void()> body)
+  {
+    options.run = [body = std::move(body)](const Job &) {
+      body();
       return true;
     };
     return options;
   }
+  static CallbackOptions on_cpu(int cpu, CallbackOptions options)
+  {
+    options.attributes.cpu_affinity = CpuSet({cpu});
+    return options;
+  }
 
+  /// In a group of its own unless one is named.
   std::shared_ptr<Callback> add(CallbackOptions options, const std::string & group_name = "")
   {
     const std::string name = options.name;
@@ -109,7 +195,11 @@ public:
     EXPECT_TRUE(status.ok()) << status.message();
     return callback;
   }
-
+  std::shared_ptr<Callback> add(
+    CallbackOptions options, std::function<void()> body, const std::string & group_name = "")
+  {
+    return add(does(std::move(options), std::move(body)), group_name);
+  }
   std::shared_ptr<Callback> add_timer(
     CallbackOptions options, TimerOptions timer, const std::string & group_name = "")
   {
@@ -121,35 +211,72 @@ public:
     EXPECT_TRUE(status.ok()) << status.message();
     return callback;
   }
+  /// Why it is refused.
+  std::string refusal(CallbackOptions options, const std::string & group_name = "group")
+  {
+    std::shared_ptr<Callback> callback;
+    return engine.add_callback(std::move(options), group(group_name), &callback).message();
+  }
+  /// "tick": every 10 ms from 0 on, 1 ms of work, a deadline at the end of its period, FIFO 50.
+  void add_tick()
+  {
+    CallbackOptions tick = fifo_callback("tick", 1, 50);
+    tick.relative_deadline = milliseconds(10);
+    tick.overrun_rule = OverrunRule::kSkip;
+    TimerOptions timer = every_ms(10);
+    timer.first = Duration{0};
+    add_timer(tick, timer);
+  }
+
+  // ---- What happens
 
   /// Spin for `duration_ms`, with `arrivals` from a thread more urgent than any callback, and
   /// `script` on the most urgent thread of all; then stop. Returns the jobs.
-  std::vector<std::string> run(
+  Lines run(
     int64_t duration_ms, std::vector<Arrival> arrivals = {}, std::function<void()> script = {})
   {
-    const Status status = sim.run([&] {
-      std::unique_ptr<Thread> spinner;
-      start("spinner", {}, [this] { spin_status = engine.spin(); }, &spinner);
+    on_sim([&] {
+      std::unique_ptr<Thread> spins;
+      start("spinner", spinner, [this] { spin_status = engine.spin(); }, &spins);
       std::unique_ptr<Thread> middleware;
       start(
         "middleware", fifo(98),
         [&] {
           for (const Arrival & arrival : arrivals) {
-            sim.sleep_until(at_ms(arrival.time_ms));
-            engine.notify(*callbacks.at(arrival.callback), arrival.count);
+            until(arrival.time_ms);
+            notify(arrival.callback, arrival.count);
           }
         },
         &middleware);
       if (script) {
         script();
       }
-      sim.sleep_until(at_ms(duration_ms));
+      until(duration_ms);
       engine.stop();
-      spinner->join();
+      spins->join();
       middleware->join();
     });
-    EXPECT_TRUE(status.ok()) << status.message();
     return jobs();
+  }
+  /// Without spinning.
+  void on_sim(std::function<void()> script)
+  {
+    const Status status = sim.run(std::move(script));
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  void until(int64_t ms) { sim.sleep_until(at_ms(ms)); }
+  void work(int64_t ms) { sim.work(milliseconds(ms)); }
+  void notify(const std::string & name, std::size_t count = 1)
+  {
+    engine.notify(*callbacks.at(name), count);
+  }
+  void remove(const std::string & name) { engine.remove(callbacks.at(name)); }
+  /// On the calling thread.
+  Attributes in_force()
+  {
+    Attributes attributes;
+    EXPECT_EQ(sim.read_back(sim.current_thread(), &attributes), 0);
+    return attributes;
   }
 
   void start(
@@ -165,6 +292,23 @@ public:
     const Status status = sim.start_thread(options, std::move(body), {}, thread);
     EXPECT_TRUE(status.ok()) << status.message();
   }
+  /// None of the engine's, which is joined where what is returned goes.
+  std::unique_ptr<Thread> stranger(const Attributes & attributes, std::function<void()> body)
+  {
+    std::unique_ptr<Thread> thread;
+    start("stranger", attributes, std::move(body), &thread);
+    return thread;
+  }
+  /// One that keeps a CPU.
+  std::unique_ptr<Thread> stranger(int priority, int64_t from_ms, int64_t work_ms)
+  {
+    return stranger(fifo(priority), [this, from_ms, work_ms] {
+      until(from_ms);
+      work(work_ms);
+    });
+  }
+
+  // ---- What was seen
 
   /// Of jobs that ran, and those of jobs that did not. Each record is handed out once.
   std::vector<rclrt_job_record> records()
@@ -179,22 +323,19 @@ public:
     ran.insert(ran.end(), records.begin(), records.end());
     return records;
   }
-
   std::vector<rclrt_job_record> ran;       // all that records() has handed out
   std::vector<rclrt_job_record> given_up;  // of outcomes that are no run
 
-  std::vector<std::string> jobs()
+  Lines jobs()
   {
-    std::vector<std::string> lines;
+    Lines lines;
     for (const rclrt_job_record & record : records()) {
-      std::ostringstream line;
-      line << ms(record.release_ns) << "-" << ms(record.start_ns) << "-" << ms(record.end_ns) << " "
-           << name_of(record.callback);
-      lines.push_back(line.str());
+      lines.push_back(
+        ms(record.release_ns) + "-" + ms(record.start_ns) + "-" + ms(record.end_ns) + " " +
+        name_of(record.callback));
     }
     return lines;
   }
-
   std::string name_of(uint32_t id) const
   {
     for (const auto & entry : callbacks) {
@@ -204,15 +345,35 @@ public:
     }
     return "?";
   }
-
   CallbackStatistics statistics(const std::string & name)
   {
     return engine.statistics(*callbacks.at(name));
   }
+  /// "subject what" of each finding.
+  Lines told() const
+  {
+    Lines told;
+    for (const Finding & finding : engine.findings()) {
+      told.push_back(finding.subject + " " + finding.what);
+    }
+    return told;
+  }
+  /// How many findings have all of these texts in them.
+  int findings_with(const Lines & texts) const
+  {
+    const std::vector<Finding> all = engine.findings();
+    return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const Finding & finding) {
+      const std::string text = to_string(finding);
+      return std::all_of(texts.begin(), texts.end(), [&](const std::string & one) {
+        return text.find(one) != std::string::npos;
+      });
+    }));
+  }
 
-  SimPlatform sim;
+  Sim sim;
   std::map<std::string, std::shared_ptr<Callback>> callbacks;
   Engine engine;
+  Attributes spinner;  ///< of the thread that spins; unchanged: none in particular
   Status spin_status;
 
 private:
@@ -223,7 +384,6 @@ private:
     }
     return options;
   }
-
   static std::string ms(int64_t ns)
   {
     std::ostringstream text;
@@ -234,7 +394,7 @@ private:
   std::map<std::string, std::shared_ptr<Group>> groups_;
 };
 
-using Lines = std::vector<std::string>;
+using EngineOnSim = EngineOn<SimPlatform>;
 
 }  // namespace rclrt_core
 

@@ -19,8 +19,6 @@
 namespace rclrt_core
 {
 
-using Lines = std::vector<std::string>;
-
 /// Callbacks that write down where and when they begin and end, in microseconds.
 struct Scene
 {
@@ -133,13 +131,6 @@ struct Scene
   int most = 0;
   Status spun;
 };
-
-inline EngineOptions with_model(ExecutionModel model)
-{
-  EngineOptions options;
-  options.model = model;
-  return options;
-}
 
 }  // namespace rclrt_core
 

@@ -7,7 +7,7 @@
 
 #include <random>
 
-#include "budget_scene.hpp"
+#include "engine_on_sim.hpp"
 
 namespace rclrt_core
 {
@@ -121,13 +121,13 @@ EngineOptions with_capacity(double cpus, AttributesMode mode = AttributesMode::k
 
 TEST(Admission, a_budget_that_does_not_fit_has_the_background_until_another_one_goes)
 {
-  Scene scene(with_capacity(1));
-  scene.add(scene.options("a", 50, 4, budget(6, 10)));
-  scene.add(scene.options("b", 80, 4, budget(6, 10)));
+  EngineOnSim scene(with_capacity(1));
+  scene.add(scene.fifo_callback("a", 4, 50, budget(6, 10)));
+  scene.add(scene.fifo_callback("b", 4, 80, budget(6, 10)));
   const Lines jobs = scene.run(80, {{0, "a"}, {0, "b"}, {30, "other"}, {30, "b"}}, [&] {
-    scene.add(scene.options("other", 50, 4));
-    scene.sim.sleep_until(at_ms(20));
-    scene.engine.remove(scene.callbacks["a"]);
+    scene.add(scene.fifo_callback("other", 4, 50));
+    scene.until(20);
+    scene.remove("a");
   });
   EXPECT_EQ(jobs, (Lines{"0-0-4 a", "0-4-8 b", "30-30-34 b", "30-34-38 other"}));
   EXPECT_EQ(scene.statistics("b").without_room, 1U);
@@ -141,44 +141,47 @@ TEST(Admission, a_budget_that_does_not_fit_has_the_background_until_another_one_
 
 TEST(Admission, a_high_one_that_comes_takes_the_room_of_a_low_one_also_while_that_runs)
 {
-  Scene scene(with_capacity(1));
-  scene.add(scene.options("low", 80, 20, low(9, 10)));
-  scene.add(scene.options("other", 50, 5));
+  EngineOnSim scene(with_capacity(1));
+  scene.add(scene.fifo_callback("low", 20, 80, low(9, 10)));
+  scene.add(scene.fifo_callback("other", 5, 50));
   const Lines jobs = scene.run(80, {{0, "low"}, {0, "other"}}, [&] {
-    scene.sim.sleep_until(at_ms(3));
-    scene.add(scene.options("high", 70, 1, budget(5, 10)));
+    scene.until(3);
+    scene.add(scene.fifo_callback("high", 1, 70, budget(5, 10)));
   });
   EXPECT_EQ(jobs, (Lines{"0-0-25 low", "0-3-8 other"}));
 }
 
 TEST(Admission, where_attributes_are_required_refuses_high_ones_that_do_not_fit_and_no_others)
 {
-  Scene scene(with_capacity(1, AttributesMode::kRequire));
-  scene.add(scene.options("a", 80, 1, budget(6, 10)));
-  scene.add(scene.options("low", 80, 1, low(6, 10)));
+  EngineOnSim scene(with_capacity(1, AttributesMode::kRequire));
+  scene.add(scene.fifo_callback("a", 1, 80, budget(6, 10)));
+  scene.add(scene.fifo_callback("low", 1, 80, low(6, 10)));
   std::shared_ptr<Callback> callback;
   const auto group = scene.group("g");
   EXPECT_EQ(
-    scene.engine.add_callback(scene.options("b", 80, 1, budget(6, 10)), group, &callback).message(),
+    scene.engine.add_callback(scene.fifo_callback("b", 1, 80, budget(6, 10)), group, &callback)
+      .message(),
     "callback 'b': its budget of 6000 us in 10000 us does not fit beside the others' into the "
     "capacity of 100 % of a CPU. Give it less, or give others criticality: low, or raise the "
     "capacity");
   EXPECT_TRUE(
-    scene.engine.add_callback(scene.options("c", 80, 1, budget(4, 10)), group, &callback).ok());
+    scene.engine.add_callback(scene.fifo_callback("c", 1, 80, budget(4, 10)), group, &callback)
+      .ok());
   scene.group("with budget", 1, budget(1, 10));
   EXPECT_FALSE(
-    scene.engine.add_callback(scene.options("d", 80, 1), scene.group("with budget"), &callback)
+    scene.engine
+      .add_callback(scene.fifo_callback("d", 1, 80), scene.group("with budget"), &callback)
       .ok());
 }
 
 TEST(Admission, counts_a_group_and_a_chain_once)
 {
-  Scene scene(with_capacity(1, AttributesMode::kRequire));
+  EngineOnSim scene(with_capacity(1, AttributesMode::kRequire));
   scene.group("group", 1, budget(5, 10));
-  scene.add(scene.options("a", 80, 1), "group");
-  scene.add(scene.options("b", 80, 1), "group");
+  scene.add(scene.fifo_callback("a", 1, 80), "group");
+  scene.add(scene.fifo_callback("b", 1, 80), "group");
   for (const char * name : {"c", "d"}) {
-    CallbackOptions link = scene.options(name, 80, 1, budget(5, 10));
+    CallbackOptions link = scene.fifo_callback(name, 1, 80, budget(5, 10));
     link.chain = "chain";
     scene.add(link);
   }
@@ -187,25 +190,25 @@ TEST(Admission, counts_a_group_and_a_chain_once)
 
 TEST(Admission, is_off_unless_there_is_a_capacity)
 {
-  Scene scene;
-  scene.add(scene.options("a", 80, 1, budget(10, 10)));
-  scene.add(scene.options("b", 80, 1, budget(10, 10)));
+  EngineOnSim scene;
+  scene.add(scene.fifo_callback("a", 1, 80, budget(10, 10)));
+  scene.add(scene.fifo_callback("b", 1, 80, budget(10, 10)));
   EXPECT_TRUE(scene.told().empty());
 }
 
 TEST(Admission, a_low_timer_has_a_longer_period_while_that_is_needed)
 {
-  Scene scene(with_capacity(1));
+  EngineOnSim scene(with_capacity(1));
   TimerOptions timer;
   timer.period = milliseconds(20);
-  scene.add_timer(scene.options("low", 50, 1, low(6, 10, 30)), timer);
+  scene.add_timer(scene.fifo_callback("low", 1, 50, low(6, 10, 30)), timer);
   scene.run(400, {}, [&] {
-    scene.sim.sleep_until(at_ms(100));
+    scene.until(100);
     EXPECT_EQ(scene.statistics("low").executed, 4U);
-    scene.add(scene.options("high", 80, 1, budget(7, 10)));  // 6 in 20: twice the period
-    scene.sim.sleep_until(at_ms(300));
+    scene.add(scene.fifo_callback("high", 1, 80, budget(7, 10)));  // 6 in 20: twice the period
+    scene.until(300);
     EXPECT_EQ(scene.statistics("low").executed, 9U);
-    scene.engine.remove(scene.callbacks["high"]);
+    scene.remove("high");
   });
   EXPECT_GE(scene.statistics("low").executed, 14U);
   EXPECT_EQ(
@@ -217,7 +220,8 @@ TEST(Admission, a_low_timer_has_a_longer_period_while_that_is_needed)
 // ---- Overload
 
 CallbackOptions with_deadline(
-  Scene & scene, const std::string & name, Duration work, Duration deadline, const Budget & its)
+  EngineOnSim & scene, const std::string & name, Duration work, Duration deadline,
+  const Budget & its)
 {
   CallbackOptions options = scene.callback_options(name, work);
   options.attributes.policy = SchedulingPolicy::kExt;
@@ -236,7 +240,7 @@ CallbackOptions with_deadline(
 /// Five timers that need 113 % of the CPU, under earliest deadline first. Returns how many are late or left out.
 std::vector<uint64_t> lost(double capacity, const Budget & of_last)
 {
-  Scene scene(1, with_capacity(capacity));
+  EngineOnSim scene(1, with_capacity(capacity));
   const int64_t periods[] = {10, 20, 30, 40, 50};
   const int64_t works[] = {1, 1, 5, 11, 27};
   const Budget budgets[] = {budget(1, 8), budget(1, 15), budget(5, 22), budget(11, 30), of_last};
@@ -297,7 +301,7 @@ TEST(Overload, takes_nothing_from_those_that_have_room_in_random_systems)
     }
     Lines of_high[2];
     for (const bool with_low : {false, true}) {
-      Scene scene(1, with_capacity(0.99));
+      EngineOnSim scene(1, with_capacity(0.99));
       const auto add = [&scene](const std::string & name, const Task & task, const Budget & its) {
         TimerOptions timer;
         timer.period = milliseconds(task.period);
@@ -346,17 +350,17 @@ TEST(
     {CallbackKind::kWaitable, true, false},
   };
   for (const auto & c : cases) {
-    Scene scene;
-    CallbackOptions a = scene.options("a", 50, 2, c.is_low ? low(5, 10) : budget(5, 10));
+    EngineOnSim scene;
+    CallbackOptions a = scene.fifo_callback("a", 2, 50, c.is_low ? low(5, 10) : budget(5, 10));
     a.kind = c.kind;
     a.relative_deadline = milliseconds(10);
     a.run = [&scene](const Job & job) {
       EXPECT_EQ(gives_up_job(), job.is_given_up);
-      scene.sim.work(milliseconds(job.is_given_up ? 0 : 2));
+      scene.work(job.is_given_up ? 0 : 2);
       return true;
     };
     scene.add(a);
-    scene.add(scene.options("b", 80, 15));
+    scene.add(scene.fifo_callback("b", 15, 80));
     const Lines jobs = scene.run(60, {{0, "b"}, {1, "a"}, {6, "a"}});
     EXPECT_EQ(
       jobs, c.is_given_up ? (Lines{"0-0-15 b", "6-15-17 a"})
@@ -365,6 +369,160 @@ TEST(
     EXPECT_EQ(scene.statistics("a").skipped, c.is_given_up ? 1U : 0U);
     EXPECT_EQ(scene.given_up.size(), c.is_given_up ? 1U : 0U);
   }
+}
+
+// ---- What callbacks below one with a budget wait for it at most, as docs/how-to/budgets.md says: random systems, and
+// the bound that follows from the sentence
+
+constexpr int kSystems = 40;
+constexpr int64_t kLengthMs = 500;
+
+struct Periodic
+{
+  int64_t period;  // us, as all below
+  int64_t work;
+};
+
+struct System
+{
+  Budget budget;
+  std::vector<Periodic>
+    timers;  // the most urgent first; the first one is above the callback with the budget
+};
+
+int64_t in_us(Duration duration) { return duration / microseconds(1); }
+
+System random_system(std::mt19937 & random)
+{
+  const auto from = [&random](int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(random);
+  };
+  System system;
+  const int64_t period = from(8000, 40000);
+  system.budget.period = microseconds(period);
+  system.budget.runtime = microseconds(from(period / 20, period / 3));
+  for (int i = 0; i < 3; ++i) {
+    const int64_t timer_period = from(10000, 60000);
+    system.timers.push_back({timer_period, from(timer_period / 20, timer_period / 6)});
+  }
+  return system;
+}
+
+/// Of timer `which`, below the budget; 0: there is none within its period. `is_server`: a budget may be given at the end of
+/// one period and at the begin of the next.
+int64_t bound(const System & system, std::size_t which, bool is_server)
+{
+  const int64_t period = in_us(system.budget.period);
+  const int64_t runtime = in_us(system.budget.runtime);
+  const int64_t used = runtime + std::max<int64_t>(runtime / 32, 50);  // what the watch lets pass
+  const int64_t early = is_server ? period - used : 0;
+  const auto ceil = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  for (int64_t response = system.timers[which].work; response <= system.timers[which].period;) {
+    int64_t demand = system.timers[which].work + used * ceil(response + early, period);
+    for (std::size_t i = 0; i < which; ++i) {
+      demand += system.timers[i].work * ceil(response, system.timers[i].period);
+    }
+    if (demand == response) {
+      return response;
+    }
+    response = demand;
+  }
+  return 0;
+}
+
+enum class Whose
+{
+  kCallback,
+  kGroup,
+  kChain,
+};
+
+/// Longest response times, us, beside callbacks whose jobs need up to three times the budget, again and again. Several
+/// are a group or a chain, and share it.
+std::vector<int64_t> longest(const System & system, Whose whose, std::mt19937 & random)
+{
+  EngineOnSim engine;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < system.timers.size(); ++i) {
+    names.push_back("timer " + std::to_string(i));
+    CallbackOptions options =
+      engine.callback_options(names.back(), microseconds(system.timers[i].work));
+    options.attributes = fifo(i == 0 ? 80 : 60 - static_cast<int>(i));
+    TimerOptions timer;
+    timer.period = microseconds(system.timers[i].period);
+    timer.first =
+      microseconds(std::uniform_int_distribution<int64_t>(0, system.timers[i].period)(random));
+    engine.add_timer(std::move(options), timer);
+  }
+  engine.group("hungry", 1, whose == Whose::kGroup ? system.budget : Budget());
+  const int callbacks = whose == Whose::kCallback ? 1 : 5;
+  for (int i = 0; i < callbacks; ++i) {
+    CallbackOptions hungry = engine.fifo_callback("hungry " + std::to_string(i), 0, 70 - i % 2);
+    hungry.budget = whose == Whose::kGroup ? Budget() : system.budget;
+    hungry.chain = whose == Whose::kChain ? "chain" : "";
+    hungry.depth = 100;
+    hungry.run = [&](const Job &) {
+      const int64_t most = 3 * in_us(system.budget.runtime);
+      engine.sim.work(microseconds(std::uniform_int_distribution<int64_t>(0, most)(random)));
+      return true;
+    };
+    engine.add(std::move(hungry), whose == Whose::kChain ? "" : "hungry");
+  }
+  std::vector<Arrival> arrivals;
+  for (int64_t at = 1; at < kLengthMs - 50;) {
+    const int which = std::uniform_int_distribution<int>(0, callbacks - 1)(random);
+    arrivals.push_back({at, "hungry " + std::to_string(which)});
+    at += std::uniform_int_distribution<int64_t>(1, in_us(system.budget.period) / 1000)(random);
+  }
+  engine.run(kLengthMs, arrivals);
+  std::vector<int64_t> found;
+  for (const std::string & name : names) {
+    found.push_back(in_us(engine.statistics(name).max_response));
+  }
+  return found;
+}
+
+void judge(Whose whose)
+{
+  std::mt19937 random(18);
+  int judged = 0;
+  int above_one_a_period = 0;
+  double tightest = 0;
+  for (int i = 0; i < kSystems; ++i) {
+    const System system = random_system(random);
+    const std::vector<int64_t> seen = longest(system, whose, random);
+    for (std::size_t timer = 1; timer < seen.size(); ++timer) {
+      const int64_t most = bound(system, timer, true);
+      if (most == 0) {
+        continue;
+      }
+      ++judged;
+      EXPECT_LE(seen[timer], most) << "system " << i << ", timer " << timer;
+      const int64_t less = bound(system, timer, false);
+      above_one_a_period += less > 0 && seen[timer] > less ? 1 : 0;
+      tightest = std::max(tightest, static_cast<double>(seen[timer]) / static_cast<double>(most));
+    }
+  }
+  ::testing::Test::RecordProperty("judged", judged);
+  EXPECT_GT(judged, kSystems / 2);
+  EXPECT_GT(above_one_a_period, 0)
+    << "without what meets at the end of a period the bound is wrong";
+  EXPECT_GT(tightest, 0.8);
+}
+
+TEST(BudgetBound, is_kept_by_every_callback_below_and_needs_the_two_budgets_that_meet)
+{
+  judge(Whose::kCallback);
+}
+
+TEST(BudgetBound, of_a_group_is_that_of_one_callback_however_many_share_it)
+{
+  judge(Whose::kGroup);
+}
+
+TEST(BudgetBound, of_a_chain_is_that_of_one_callback_in_however_many_groups_it_is)
+{
+  judge(Whose::kChain);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 // Budgets of callbacks, in virtual time.
 
-#include "budget_scene.hpp"
+#include "scenes.hpp"
 
 namespace rclrt_core
 {
@@ -14,18 +14,18 @@ namespace
 
 TEST(Budget, a_runaway_without_one_takes_every_deadline_of_the_others)
 {
-  Scene scene;
+  EngineOnSim scene;
   scene.add_tick();
-  scene.add(scene.options("runaway", 80, 500));
+  scene.add(scene.fifo_callback("runaway", 500, 80));
   scene.run(520, {{5, "runaway"}});
   EXPECT_EQ(scene.statistics("tick").skipped, 49U);
 }
 
 TEST(Budget, a_runaway_with_one_takes_no_deadline_of_the_others)
 {
-  Scene scene;
+  EngineOnSim scene;
   scene.add_tick();
-  scene.add(scene.options("runaway", 80, 500, budget(5, 20)));
+  scene.add(scene.fifo_callback("runaway", 500, 80, budget(5, 20)));
   scene.run(1000, {{5, "runaway"}});
   EXPECT_EQ(scene.statistics("tick").skipped, 0U);
   EXPECT_EQ(scene.statistics("tick").deadline_misses, 0U);
@@ -33,23 +33,45 @@ TEST(Budget, a_runaway_with_one_takes_no_deadline_of_the_others)
   EXPECT_EQ(scene.statistics("runaway").executed, 1U) << "in the background it goes on";
 }
 
-TEST(Budget, is_had_in_every_period_and_the_rest_runs_in_the_background)
+TEST(Budget, decides_who_runs_when)
 {
-  Scene scene;
-  scene.add(scene.options("a", 80, 8, budget(2, 10)));
-  scene.add(scene.options("b", 50, 30));
-  // a: 0-2, 10-12, 20-22 at priority 80, and in the background after b has ended.
-  EXPECT_EQ(scene.run(60, {{0, "a"}, {0, "b"}}), (Lines{"0-0-32 a", "0-2-38 b"}));
-  EXPECT_EQ(scene.statistics("a").over_budget, 3U) << "in the fourth period it was just enough";
+  expect({
+    // a: 0-2, 10-12, 20-22 at priority 80, and in the background after b has ended. The fourth period was just enough.
+    {"is had in every period, and the rest runs in the background", "",
+     "a 8 80 budget 2/10, b 30 50", "0 a, 0 b", "0-0-32 a, 0-2-38 b", "a over_budget 3"},
+    // From 15 on. The job of 18 has 1 ms, and the rest at 25. That is of the next period, in which 2 ms are left.
+    {"is shared by the jobs of a period, which begins with the first", "",
+     "a 2 80 budget 3/10, b 40 50", "10 b, 15 a, 18 a, 27 a",
+     "10-10-56 b, 15-15-17 a, 18-18-26 a, 27-27-29 a", "a over_budget 1"},
+    {"that was not used is not saved", "", "a 6 80 budget 3/10, b 40 50", "50 b, 60 a",
+     "50-50-96 b, 60-60-73 a"},
+    {"counts only what is used with the priority of the callback: 20 ms end in the second period",
+     "", "a 20 80 budget 2/10", "0 a", "0-0-20 a", "a over_budget 2"},
+    // The second job of a must not lend its priority to the first, nor go before b.
+    {"a job that waits is not more urgent than the demoted one", "", "a 8 80 budget 2/20, b 10 50",
+     "0 a, 1 a, 1 b", "0-0-18 a, 1-2-12 b, 1-18-26 a"},
+    // The second job of a is released in the period that is spent, the CPU is b's until the next one.
+    {"a job that waits is urgent again in the next period", "", "a 3 80 budget 3/20, b 40 50",
+     "0 a, 4 b, 5 a", "0-0-3 a, 4-4-47 b, 5-20-23 a", "a over_budget 0"},
+    {"is shared by jobs that run at the same time", "cpus 2",
+     "group two 2, many 10 80 in two budget 4/100, b 5 50, c 5 50", "0 many 2, 1 b, 1 c",
+     "0-0-15 many, 0-0-15 many, 1-2-7 b, 1-2-7 c", "many over_budget 1"},
+    {"of the next period does not pay for what was used in the background", "cpus 2",
+     "group two 2, many 30 80 in two budget 4/20, b 5 50, c 5 50", "0 many 2, 21 b, 21 c",
+     "0-0-35 many, 0-0-35 many, 21-22-27 b, 21-22-27 c"},
+    {"that is used up puts jobs that wait for a thread behind the others", "threads 1",
+     "a 3 80 budget 2/10, b 3 50, c 20 50", "0 a, 1 a, 2 b, 5 c, 9 a",
+     "0-0-3 a, 2-3-6 b, 5-6-26 c, 1-26-29 a, 9-29-32 a"},
+  });
 }
 
 TEST(Budget, that_is_enough_changes_nothing)
 {
   Lines jobs[2];
   for (const bool has_budget : {false, true}) {
-    Scene scene;
+    EngineOnSim scene;
     scene.add_tick();
-    scene.add(scene.options("a", 80, 3, has_budget ? budget(4, 10) : Budget()));
+    scene.add(scene.fifo_callback("a", 3, 80, has_budget ? budget(4, 10) : Budget()));
     jobs[has_budget] = scene.run(100, {{0, "a"}, {15, "a"}, {33, "a"}, {47, "a"}});
     EXPECT_EQ(scene.statistics("a").over_budget, 0U);
     EXPECT_TRUE(scene.told().empty());
@@ -58,45 +80,14 @@ TEST(Budget, that_is_enough_changes_nothing)
   EXPECT_FALSE(jobs[true].empty());
 }
 
-TEST(Budget, is_shared_by_the_jobs_of_a_period_which_begins_with_the_first)
-{
-  Scene scene;
-  scene.add(scene.options("a", 80, 2, budget(3, 10)));
-  scene.add(scene.options("b", 50, 40));
-  // From 15 on. The job of 18 has 1 ms, and the rest at 25. That is of the next period, in which 2 ms are left.
-  EXPECT_EQ(
-    scene.run(80, {{10, "b"}, {15, "a"}, {18, "a"}, {27, "a"}}),
-    (Lines{"10-10-56 b", "15-15-17 a", "18-18-26 a", "27-27-29 a"}));
-  EXPECT_EQ(scene.statistics("a").over_budget, 1U);
-}
-
-TEST(Budget, that_was_not_used_is_not_saved)
-{
-  Scene scene;
-  scene.add(scene.options("a", 80, 6, budget(3, 10)));
-  scene.add(scene.options("b", 50, 40));
-  EXPECT_EQ(scene.run(120, {{50, "b"}, {60, "a"}}), (Lines{"50-50-96 b", "60-60-73 a"}));
-}
-
-TEST(Budget, counts_only_what_is_used_with_the_priority_of_the_callback)
-{
-  Scene scene;
-  scene.add(scene.options("a", 80, 20, budget(2, 10)));
-  scene.run(60, {{0, "a"}});
-  EXPECT_EQ(scene.statistics("a").over_budget, 2U)
-    << "the CPU is free: 20 ms end in the second period";
-}
-
 TEST(Budget, of_a_job_that_waits_for_something_is_not_used)
 {
-  Scene scene;
-  CallbackOptions a = scene.options("a", 80, 0, budget(2, 100));
-  a.run = [&scene](const Job &) {
-    scene.sim.work(milliseconds(1));
+  EngineOnSim scene;
+  CallbackOptions a = scene.fifo_callback("a", 0, 80, budget(2, 100));
+  scene.add(a, [&scene] {
+    scene.work(1);
     scene.sim.sleep_for(milliseconds(50));
-    return true;
-  };
-  scene.add(a);
+  });
   int looks = 0;
   scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
     looks += point == SimPlatform::Point::kWait && thread == "rclrt budgets" ? 1 : 0;
@@ -117,12 +108,12 @@ TEST(Budget, of_a_job_that_is_preempted_is_looked_at_as_often_as_the_bounds_coun
   for (const microseconds runtime :
        {microseconds(6050), microseconds(6200), microseconds(7000), microseconds(8000)}) {
     for (const int64_t begun_ms : {1, 3, 5}) {
-      Scene scene;
+      EngineOnSim scene;
       Budget budget;
       budget.runtime = runtime;
       budget.period = milliseconds(40);
-      scene.add(scene.options("a", 50, 6, budget));
-      scene.add(scene.options("b", 80, 10));
+      scene.add(scene.fifo_callback("a", 6, 50, budget));
+      scene.add(scene.fifo_callback("b", 10, 80));
       int64_t looks = 0;
       scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
         const bool is_in_time = scene.sim.now() < TimePoint{} + milliseconds(38);
@@ -144,9 +135,9 @@ TEST(Budget, of_a_job_that_is_preempted_is_looked_at_as_often_as_the_bounds_coun
 
 TEST(Budget, notify_counts_each_period_and_tells_once)
 {
-  Scene scene;
-  scene.add(scene.options("a", 80, 25, budget(2, 10, OnOverrun::kNotify)));
-  scene.add(scene.options("b", 50, 1));
+  EngineOnSim scene;
+  scene.add(scene.fifo_callback("a", 25, 80, budget(2, 10, OnOverrun::kNotify)));
+  scene.add(scene.fifo_callback("b", 1, 50));
   EXPECT_EQ(scene.run(60, {{0, "a"}, {1, "b"}}), (Lines{"0-0-25 a", "1-25-26 b"}));
   EXPECT_EQ(scene.statistics("a").over_budget, 3U);
   EXPECT_EQ(
@@ -156,11 +147,11 @@ TEST(Budget, notify_counts_each_period_and_tells_once)
 
 TEST(Budget, is_told_while_the_job_goes_on)
 {
-  Scene scene;
+  EngineOnSim scene;
   bool is_told = false;
-  scene.add(scene.options("a", 80, 100, budget(2, 10)));
+  scene.add(scene.fifo_callback("a", 100, 80, budget(2, 10)));
   scene.run(50, {{0, "a"}}, [&] {
-    scene.sim.sleep_until(at_ms(11));
+    scene.until(11);
     is_told = !scene.told().empty();
   });
   EXPECT_TRUE(is_told);
@@ -168,23 +159,13 @@ TEST(Budget, is_told_while_the_job_goes_on)
 
 // ---- Together with the engine's other rules
 
-TEST(Budget, a_job_that_waits_is_not_more_urgent_than_the_demoted_one)
-{
-  Scene scene;
-  scene.add(scene.options("a", 80, 8, budget(2, 20)));
-  scene.add(scene.options("b", 50, 10));
-  // The second job of a must not lend its priority to the first, nor go before b.
-  EXPECT_EQ(
-    scene.run(100, {{0, "a"}, {1, "a"}, {1, "b"}}), (Lines{"0-0-18 a", "1-2-12 b", "1-18-26 a"}));
-}
-
 TEST(Budget, another_callback_of_the_group_lends_what_it_needs_and_no_more)
 {
-  Scene scene;
-  scene.add(scene.options("a", 80, 10, budget(2, 100)), "group");
-  scene.add(scene.options("mate", 60, 1), "group");
-  scene.add(scene.options("below", 50, 5));
-  scene.add(scene.options("above", 70, 5));
+  EngineOnSim scene;
+  scene.add(scene.fifo_callback("a", 10, 80, budget(2, 100)), "group");
+  scene.add(scene.fifo_callback("mate", 1, 60), "group");
+  scene.add(scene.fifo_callback("below", 5, 50));
+  scene.add(scene.fifo_callback("above", 5, 70));
   EXPECT_EQ(
     scene.run(100, {{0, "a"}, {3, "mate"}, {3, "below"}, {4, "above"}}),
     (Lines{"0-0-15 a", "4-4-9 above", "3-9-21 below", "3-15-16 mate"}));
@@ -195,53 +176,15 @@ TEST(Budget, another_callback_of_the_group_lends_what_it_needs_and_no_more)
       "4-9ms cpu0 rclrt worker 2", "9-16ms cpu0 rclrt worker 0", "16-21ms cpu0 rclrt worker 2"}));
 }
 
-TEST(Budget, a_job_that_waits_is_urgent_again_in_the_next_period)
-{
-  Scene scene;
-  scene.add(scene.options("a", 80, 3, budget(3, 20)));
-  scene.add(scene.options("b", 50, 40));
-  // The second job of a is released in the period that is spent, the CPU is b's until the next one.
-  EXPECT_EQ(
-    scene.run(100, {{0, "a"}, {4, "b"}, {5, "a"}}), (Lines{"0-0-3 a", "4-4-47 b", "5-20-23 a"}));
-  EXPECT_EQ(scene.statistics("a").over_budget, 0U) << "neither job needed more";
-}
-
-TEST(Budget, is_shared_by_jobs_that_run_at_the_same_time)
-{
-  Scene scene(EngineOptions(), 2);
-  scene.add(scene.options("a", 80, 10, budget(4, 100)), "of a");
-  CallbackOptions many = scene.options("many", 80, 10, budget(4, 100));
-  scene.group("reentrant", 2);
-  scene.add(many, "reentrant");
-  scene.add(scene.options("b", 50, 5));
-  scene.add(scene.options("c", 50, 5));
-  EXPECT_EQ(
-    scene.run(100, {{0, "many", 2}, {1, "b"}, {1, "c"}}),
-    (Lines{"0-0-15 many", "0-0-15 many", "1-2-7 b", "1-2-7 c"}));
-  EXPECT_EQ(scene.statistics("many").over_budget, 1U);
-}
-
-TEST(Budget, of_the_next_period_does_not_pay_for_what_was_used_in_the_background)
-{
-  Scene scene(EngineOptions(), 2);
-  scene.group("reentrant", 2);
-  scene.add(scene.options("many", 80, 30, budget(4, 20)), "reentrant");
-  scene.add(scene.options("b", 50, 5));
-  scene.add(scene.options("c", 50, 5));
-  EXPECT_EQ(
-    scene.run(100, {{0, "many", 2}, {21, "b"}, {21, "c"}}),
-    (Lines{"0-0-35 many", "0-0-35 many", "21-22-27 b", "21-22-27 c"}));
-}
-
 TEST(Budget, is_whole_for_a_job_that_begins_before_the_watch_has_looked)
 {
-  Scene scene;
-  scene.add(scene.options("a", 80, 3, budget(2, 10)));
-  scene.add(scene.options("b", 50, 10));
+  EngineOnSim scene;
+  scene.add(scene.fifo_callback("a", 3, 80, budget(2, 10)));
+  scene.add(scene.fifo_callback("b", 10, 50));
   scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
     if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
       if (scene.sim.now() > at_ms(1) && scene.sim.now() < at_ms(30)) {
-        scene.sim.sleep_until(at_ms(30));  // it gets no CPU
+        scene.until(30);  // it gets no CPU
       }
     }
   });
@@ -250,26 +193,13 @@ TEST(Budget, is_whole_for_a_job_that_begins_before_the_watch_has_looked)
     (Lines{"0-0-3 a", "12-12-15 a", "13-15-25 b"}));
 }
 
-TEST(Budget, that_is_used_up_puts_jobs_that_wait_for_a_thread_behind_the_others)
-{
-  EngineOptions options;
-  options.max_threads = 1;
-  Scene scene(options);
-  scene.add(scene.options("a", 80, 3, budget(2, 10)));
-  scene.add(scene.options("b", 50, 3));
-  scene.add(scene.options("c", 50, 20));
-  EXPECT_EQ(
-    scene.run(60, {{0, "a"}, {1, "a"}, {2, "b"}, {5, "c"}, {9, "a"}}),
-    (Lines{"0-0-3 a", "2-3-6 b", "5-6-26 c", "1-26-29 a", "9-29-32 a"}));
-}
-
 TEST(Budget, of_a_callback_that_is_gone_is_not_looked_at)
 {
-  Scene scene;
-  scene.add(scene.options("a", 80, 3, budget(2, 10)));
+  EngineOnSim scene;
+  scene.add(scene.fifo_callback("a", 3, 80, budget(2, 10)));
   scene.run(30, {{0, "a"}}, [&] {
-    scene.sim.sleep_until(at_ms(5));  // it is demoted, and no job runs
-    scene.engine.remove(scene.callbacks["a"]);
+    scene.until(5);  // it is demoted, and no job runs
+    scene.remove("a");
     scene.callbacks.erase("a");
   });
 }
@@ -277,9 +207,9 @@ TEST(Budget, of_a_callback_that_is_gone_is_not_looked_at)
 TEST(Budget, holds_under_deadlines_of_absolute_time)
 {
   for (const bool has_budget : {false, true}) {
-    Scene scene(1, EngineOptions());
-    CallbackOptions a = scene.options("a", 0, 30, has_budget ? budget(2, 20) : Budget());
-    CallbackOptions b = scene.options("b", 0, 3);
+    EngineOnSim scene(1, EngineOptions());
+    CallbackOptions a = scene.fifo_callback("a", 30, 0, has_budget ? budget(2, 20) : Budget());
+    CallbackOptions b = scene.fifo_callback("b", 3, 0);
     a.attributes = b.attributes = Attributes();
     a.attributes.policy = b.attributes.policy = SchedulingPolicy::kExt;
     a.relative_deadline = milliseconds(10);
@@ -297,9 +227,9 @@ TEST(Budget, is_kept_by_threads_of_every_model)
   for (const ExecutionModel model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
     EngineOptions options;
     options.model = model;
-    Scene scene(options);
+    EngineOnSim scene(options);
     scene.add_tick();
-    scene.add(scene.options("runaway", 80, 300, budget(5, 20)));
+    scene.add(scene.fifo_callback("runaway", 300, 80, budget(5, 20)));
     scene.run(200, {{5, "runaway"}});
     EXPECT_EQ(scene.statistics("tick").skipped, 0U) << to_string(model);
   }
@@ -307,12 +237,12 @@ TEST(Budget, is_kept_by_threads_of_every_model)
 
 TEST(Budget, of_a_callback_that_is_removed_is_still_kept_by_its_job)
 {
-  Scene scene;
+  EngineOnSim scene;
   scene.add_tick();
-  scene.add(scene.options("runaway", 80, 300, budget(5, 20)));
+  scene.add(scene.fifo_callback("runaway", 300, 80, budget(5, 20)));
   scene.run(200, {{5, "runaway"}}, [&] {
-    scene.sim.sleep_until(at_ms(12));  // it is demoted
-    scene.engine.remove(scene.callbacks["runaway"]);
+    scene.until(12);  // it is demoted
+    scene.remove("runaway");
     scene.callbacks.erase("runaway");
   });
   EXPECT_EQ(scene.statistics("tick").skipped, 0U);
@@ -320,9 +250,9 @@ TEST(Budget, of_a_callback_that_is_removed_is_still_kept_by_its_job)
 
 TEST(Budget, holds_where_locks_are_preempted_and_calls_take_time)
 {
-  Scene scene;
+  EngineOnSim scene;
   scene.add_tick();
-  scene.add(scene.options("runaway", 80, 300, budget(5, 20)));
+  scene.add(scene.fifo_callback("runaway", 300, 80, budget(5, 20)));
   SimPlatform::Locks locks;
   locks.preemptible = true;
   scene.sim.set_locks(locks);
@@ -336,7 +266,7 @@ TEST(Budget, holds_where_locks_are_preempted_and_calls_take_time)
 
 // ---- The watch
 
-bool is_watched(Scene & scene)
+bool is_watched(EngineOnSim & scene)
 {
   const Lines lines = scene.sim.schedule();
   return std::any_of(lines.begin(), lines.end(), [](const std::string & line) {
@@ -347,9 +277,9 @@ bool is_watched(Scene & scene)
 TEST(Budget, is_watched_by_a_thread_just_above_the_callback_and_by_none_if_there_is_no_budget)
 {
   for (const bool has_budget : {true, false}) {
-    Scene scene;
-    scene.add(scene.options("a", 33, 1, has_budget ? budget(2, 10) : Budget()));
-    scene.add(scene.options("b", 44, 1));
+    EngineOnSim scene;
+    scene.add(scene.fifo_callback("a", 1, 33, has_budget ? budget(2, 10) : Budget()));
+    scene.add(scene.fifo_callback("b", 1, 44));
     int priority = 0;
     scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
       if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
@@ -359,7 +289,7 @@ TEST(Budget, is_watched_by_a_thread_just_above_the_callback_and_by_none_if_there
       }
     });
     scene.run(20, {{1, "a"}, {12, "a"}}, [&] {
-      scene.sim.sleep_until(at_ms(10));
+      scene.until(10);
       EXPECT_EQ(priority, has_budget ? 34 : 0);
       EXPECT_TRUE(scene.engine.set_attributes(scene.callbacks["a"], fifo(60)).ok());
     });
@@ -369,11 +299,11 @@ TEST(Budget, is_watched_by_a_thread_just_above_the_callback_and_by_none_if_there
 
 TEST(Budget, of_a_callback_that_inherits_is_watched_from_above_all_others)
 {
-  Scene scene;
-  CallbackOptions a = scene.options("a", 33, 1, budget(2, 10));
+  EngineOnSim scene;
+  CallbackOptions a = scene.fifo_callback("a", 1, 33, budget(2, 10));
   a.inherit_priority = true;
   scene.add(a);
-  scene.add(scene.options("b", 44, 1));
+  scene.add(scene.fifo_callback("b", 1, 44));
   Attributes watch;
   scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
     if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
@@ -381,23 +311,23 @@ TEST(Budget, of_a_callback_that_inherits_is_watched_from_above_all_others)
     }
   });
   scene.run(20, {{1, "a"}, {12, "a"}}, [&] {
-    scene.sim.sleep_until(at_ms(10));
+    scene.until(10);
     EXPECT_EQ(watch.priority, 45);
-    scene.add(scene.options("c", 55, 1));
+    scene.add(scene.fifo_callback("c", 1, 55));
   });
   EXPECT_EQ(watch.priority, 56);
 }
 
 TEST(Budget, is_watched_from_above_the_deadlines_that_a_scheduler_orders_from_now_on)
 {
-  Scene scene;
-  CallbackOptions a = scene.options("a", 0, 20, budget(2, 100));
+  EngineOnSim scene;
+  CallbackOptions a = scene.fifo_callback("a", 20, 0, budget(2, 100));
   a.attributes = Attributes();
   a.attributes.policy = SchedulingPolicy::kExt;
   scene.add(a);
-  scene.add(scene.options("b", 20, 1));
+  scene.add(scene.fifo_callback("b", 1, 20));
   const Lines jobs = scene.run(60, {{12, "a"}, {14, "b"}}, [&] {
-    scene.sim.sleep_until(at_ms(10));
+    scene.until(10);
     // Nobody ordered it, so it was refused.
     ASSERT_TRUE(scene.engine.set_attributes(scene.callbacks["a"], a.attributes).ok());
     std::shared_ptr<FifoBands> bands;
@@ -409,21 +339,21 @@ TEST(Budget, is_watched_from_above_the_deadlines_that_a_scheduler_orders_from_no
 
 TEST(Budget, of_a_callback_that_comes_while_others_run_is_kept)
 {
-  Scene scene;
+  EngineOnSim scene;
   scene.add_tick();
   scene.run(300, {}, [&] {
-    scene.sim.sleep_until(at_ms(5));
-    scene.add(scene.options("runaway", 80, 200, budget(5, 20)));
-    scene.engine.notify(*scene.callbacks["runaway"]);
+    scene.until(5);
+    scene.add(scene.fifo_callback("runaway", 200, 80, budget(5, 20)));
+    scene.notify("runaway");
   });
   EXPECT_EQ(scene.statistics("tick").skipped, 0U);
 }
 
 TEST(Budget, is_whole_again_in_the_next_spin)
 {
-  Scene scene;
-  scene.add(scene.options("a", 80, 5, budget(2, 1000)));
-  scene.add(scene.options("b", 50, 5));
+  EngineOnSim scene;
+  scene.add(scene.fifo_callback("a", 5, 80, budget(2, 1000)));
+  scene.add(scene.fifo_callback("b", 5, 50));
   scene.run(20, {{0, "a"}});
   EXPECT_EQ(scene.run(50, {{21, "b"}, {22, "a"}}), (Lines{"21-21-28 b", "22-22-31 a"}));
 }
@@ -432,16 +362,16 @@ TEST(Budget, is_only_counted_where_attributes_are_off)
 {
   EngineOptions options;
   options.attributes_mode = AttributesMode::kOff;
-  Scene scene(options);
-  scene.add(scene.options("a", 80, 5, budget(2, 10)));
+  EngineOnSim scene(options);
+  scene.add(scene.fifo_callback("a", 5, 80, budget(2, 10)));
   scene.run(20, {{0, "a"}});
   EXPECT_EQ(scene.statistics("a").over_budget, 1U);
   EXPECT_EQ(scene.told().size(), 1U);
   EXPECT_FALSE(is_watched(scene));
   options.max_threads = 1;
-  Scene queue(options);
-  queue.add(queue.options("a", 80, 5, budget(2, 100)));
-  queue.add(queue.options("b", 50, 5));
+  EngineOnSim queue(options);
+  queue.add(queue.fifo_callback("a", 5, 80, budget(2, 100)));
+  queue.add(queue.fifo_callback("b", 5, 50));
   EXPECT_EQ(
     queue.run(50, {{0, "a"}, {1, "b"}, {6, "a"}, {7, "b"}}),
     (Lines{"0-0-5 a", "1-5-10 b", "6-10-15 a", "7-15-20 b"}));
@@ -452,8 +382,8 @@ TEST(Budget, is_a_finding_or_an_error_if_its_watch_is_refused)
   for (const AttributesMode mode : {AttributesMode::kPrefer, AttributesMode::kRequire}) {
     EngineOptions options;
     options.attributes_mode = mode;
-    Scene scene(options);
-    CallbackOptions a = scene.options("a", 80, 1, budget(2, 10));
+    EngineOnSim scene(options);
+    CallbackOptions a = scene.fifo_callback("a", 1, 80, budget(2, 10));
     a.attributes.policy = SchedulingPolicy::kRoundRobin;
     scene.add(a);
     ASSERT_TRUE(scene.engine.set_timer_thread({}).ok());
@@ -468,8 +398,8 @@ TEST(Budget, is_a_finding_or_an_error_if_its_watch_is_refused)
 
 TEST(Budget, of_a_callback_with_the_highest_priority_is_a_finding)
 {
-  Scene scene;
-  scene.add(scene.options("a", 99, 1, budget(2, 10)));
+  EngineOnSim scene;
+  scene.add(scene.fifo_callback("a", 1, 99, budget(2, 10)));
   scene.run(20);
   ASSERT_EQ(scene.told().size(), 1U);
   EXPECT_NE(scene.told().front().find("priority 99"), std::string::npos);
@@ -479,35 +409,35 @@ TEST(Budget, of_a_callback_with_the_highest_priority_is_a_finding)
 
 TEST(Budget, that_cannot_hold_is_refused_with_its_reason)
 {
-  Scene scene;
+  EngineOnSim scene;
   const auto refusal = [&](CallbackOptions options) {
     std::shared_ptr<Callback> callback;
     return scene.engine.add_callback(std::move(options), scene.group("group"), &callback).message();
   };
   EXPECT_EQ(
-    refusal(scene.options("a", 80, 1, budget(11, 10))),
+    refusal(scene.fifo_callback("a", 1, 80, budget(11, 10))),
     "callback 'a': the budget's runtime is 11000 us, must be 100 us to the period, 10000 us");
   EXPECT_EQ(
-    refusal(scene.options("a", 80, 1, budget(0, 10))),
+    refusal(scene.fifo_callback("a", 1, 80, budget(0, 10))),
     "callback 'a': the budget's runtime is 0 us, must be 100 us to the period, 10000 us");
   EXPECT_EQ(
-    refusal(scene.options("a", 80, 1, budget(1, 0))),
+    refusal(scene.fifo_callback("a", 1, 80, budget(1, 0))),
     "callback 'a': the budget's period is 0 us, must be at least 1000 us");
   EXPECT_EQ(
-    refusal(scene.options("a", 80, 1, budget(-1, -1))),
+    refusal(scene.fifo_callback("a", 1, 80, budget(-1, -1))),
     "callback 'a': the budget's period is -1000 us, must be at least 1000 us");
 
-  CallbackOptions is_inline = scene.options("a", 80, 1, budget(2, 10));
+  CallbackOptions is_inline = scene.fifo_callback("a", 1, 80, budget(2, 10));
   is_inline.inline_bound = milliseconds(1);
   EXPECT_NE(refusal(is_inline).find("cannot have a budget"), std::string::npos);
 
-  CallbackOptions deadline = scene.options("a", 0, 1, budget(2, 10));
+  CallbackOptions deadline = scene.fifo_callback("a", 1, 0, budget(2, 10));
   deadline.attributes.policy = SchedulingPolicy::kDeadline;
   deadline.attributes.runtime = milliseconds(1);
   deadline.attributes.deadline = deadline.attributes.period = milliseconds(10);
   EXPECT_NE(refusal(deadline).find("has a budget already"), std::string::npos);
 
-  const auto b = scene.add(scene.options("b", 80, 1, budget(2, 10)));
+  const auto b = scene.add(scene.fifo_callback("b", 1, 80, budget(2, 10)));
   EXPECT_FALSE(scene.engine.set_attributes(b, deadline.attributes).ok());
 }
 

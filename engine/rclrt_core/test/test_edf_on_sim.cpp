@@ -13,22 +13,6 @@ namespace rclrt_core
 namespace
 {
 
-Attributes ext()
-{
-  Attributes attributes;
-  attributes.policy = SchedulingPolicy::kExt;
-  return attributes;
-}
-
-CallbackOptions ext_callback(
-  EngineOnSim & engine, const std::string & name, Duration relative_deadline, Duration work)
-{
-  CallbackOptions options = engine.callback_options(name, work);
-  options.attributes = ext();
-  options.relative_deadline = relative_deadline;
-  return options;
-}
-
 Lines run(const EdfScenario & scenario, ExecutionModel model)
 {
   EngineOptions options;
@@ -36,10 +20,10 @@ Lines run(const EdfScenario & scenario, ExecutionModel model)
   EngineOnSim engine(scenario.cpus, options);
   std::vector<Arrival> arrivals;
   for (const EdfScenarioJob & job : scenario.jobs) {
-    CallbackOptions callback = ext_callback(
-      engine, job.name, milliseconds(job.deadline_ms - job.arrival_ms), milliseconds(job.work_ms));
+    CallbackOptions callback =
+      engine.ext_callback(job.name, job.deadline_ms - job.arrival_ms, job.work_ms);
     callback.run = [&engine, &job](const Job &) {
-      run_job(job, at_ms(0), [&](int64_t ms) { engine.sim.work(milliseconds(ms)); });
+      run_job(job, at_ms(0), [&](int64_t ms) { engine.work(ms); });
       return true;
     };
     engine.add(std::move(callback), job.group);
@@ -47,7 +31,7 @@ Lines run(const EdfScenario & scenario, ExecutionModel model)
   }
   std::vector<std::pair<int64_t, std::string>> ends;
   engine.run(100, arrivals, [&] {
-    engine.sim.sleep_until(at_ms(90));
+    engine.until(90);
     for (const rclrt_job_record & record : engine.records()) {
       ends.emplace_back(record.end_ns / 1'000'000, engine.name_of(record.callback));
     }
@@ -77,8 +61,8 @@ TEST(EdfOnSim, runs_every_scenario_as_told_with_a_thread_a_group)
 TEST(EdfOnSim, a_steady_load_that_fits_needs_no_change_of_attributes)
 {
   EngineOnSim engine(2, {});
-  engine.add(ext_callback(engine, "a", milliseconds(5), milliseconds(1)));
-  engine.add(ext_callback(engine, "b", milliseconds(5), milliseconds(1)));
+  engine.add(engine.ext_callback("a", 5, 1));
+  engine.add(engine.ext_callback("b", 5, 1));
   std::vector<Arrival> arrivals;
   for (int i = 0; i < 20; ++i) {
     arrivals.push_back({10 + i * 10, "a"});
@@ -87,9 +71,9 @@ TEST(EdfOnSim, a_steady_load_that_fits_needs_no_change_of_attributes)
   int64_t before = 0;
   int64_t after = 0;
   engine.run(300, arrivals, [&] {
-    engine.sim.sleep_until(at_ms(100));
+    engine.until(100);
     before = engine.sim.counts().apply;
-    engine.sim.sleep_until(at_ms(205));
+    engine.until(205);
     after = engine.sim.counts().apply;
   });
   EXPECT_EQ(engine.statistics("a").executed, 20u);
@@ -100,15 +84,13 @@ TEST(EdfOnSim, what_a_job_publishes_runs_with_its_deadline)
 {
   // The source's job has until 30; what it triggers, without a deadline of its own, outranks "other".
   EngineOnSim engine(1, {});
-  CallbackOptions source = ext_callback(engine, "source", milliseconds(30), milliseconds(1));
-  source.run = [&](const Job &) {
-    engine.sim.work(milliseconds(1));
-    engine.engine.notify(*engine.callbacks.at("sink"));
-    return true;
-  };
-  engine.add(std::move(source));
-  engine.add(ext_callback(engine, "sink", Duration{0}, milliseconds(2)));
-  engine.add(ext_callback(engine, "other", milliseconds(60), milliseconds(5)));
+  CallbackOptions source = engine.ext_callback("source", 30, 1);
+  engine.add(source, [&] {
+    engine.work(1);
+    engine.notify("sink");
+  });
+  engine.add(engine.ext_callback("sink", 0, 2));
+  engine.add(engine.ext_callback("other", 60, 5));
   EXPECT_EQ(
     engine.run(50, {{0, "other"}, {2, "source"}}),
     (Lines{"0-0-8 other", "2-2-3 source", "3-3-5 sink"}));
@@ -120,9 +102,11 @@ TEST(EdfOnSim, a_deadline_in_the_past_goes_first_and_no_deadline_goes_last)
   TimerOptions timer;
   timer.period = milliseconds(100);
   timer.first = milliseconds(4);
-  engine.add_timer(ext_callback(engine, "late", microseconds(1), milliseconds(3)), timer);
-  engine.add(ext_callback(engine, "never", Duration{0}, milliseconds(3)));
-  engine.add(ext_callback(engine, "soon", milliseconds(9), milliseconds(3)));
+  CallbackOptions late = engine.ext_callback("late", 0, 3);
+  late.relative_deadline = microseconds(1);
+  engine.add_timer(late, timer);
+  engine.add(engine.ext_callback("never", 0, 3));
+  engine.add(engine.ext_callback("soon", 9, 3));
   EXPECT_EQ(
     engine.run(50, {{0, "never"}, {1, "soon"}}),
     (Lines{"0-0-9 never", "1-1-4 soon", "4-4-7 late"}));
@@ -131,12 +115,10 @@ TEST(EdfOnSim, a_deadline_in_the_past_goes_first_and_no_deadline_goes_last)
 TEST(EdfOnSim, fifo_and_ext_callbacks_share_threads)
 {
   EngineOnSim engine(1, {});
-  CallbackOptions urgent = engine.callback_options("fifo", milliseconds(2));
-  urgent.attributes = fifo(80);
-  engine.add(std::move(urgent));
+  engine.add(engine.fifo_callback("fifo", 2, 80));
   CallbackOptions plain = engine.callback_options("plain", milliseconds(2));
   engine.add(std::move(plain));
-  engine.add(ext_callback(engine, "ext", milliseconds(5), milliseconds(3)));
+  engine.add(engine.ext_callback("ext", 5, 3));
   EXPECT_EQ(
     engine.run(
       50, {{0, "plain"}, {1, "ext"}, {2, "fifo"}, {20, "ext"}, {30, "plain"}, {31, "ext"}}),
@@ -150,7 +132,7 @@ TEST(EdfOnSim, without_a_deadline_scheduler_ext_is_a_finding_or_an_error)
     EngineOptions options;
     options.attributes_mode = mode;
     EngineOnSim engine(options);
-    engine.add(ext_callback(engine, "a", milliseconds(5), milliseconds(1)));
+    engine.add(engine.ext_callback("a", 5, 1));
     const Lines jobs = engine.run(20, {{1, "a"}});
     if (mode == AttributesMode::kPrefer) {
       EXPECT_EQ(jobs, (Lines{"1-1-2 a"}));
@@ -202,7 +184,7 @@ struct FewSlotsRun
   : engine(options_of(std::move(scheduler), model, mode), 6)
   {
     for (const std::string name : {"a", "b", "c", "d", "e", "f"}) {
-      engine.add(ext_callback(engine, name, milliseconds(20), milliseconds(1)));
+      engine.add(engine.ext_callback(name, 20, 1));
       for (int i = 0; i < 10; ++i) {
         arrivals.push_back({10 + i * 8, name});
       }
@@ -277,7 +259,7 @@ TEST(EdfOnSim, a_thread_of_an_ext_group_that_gets_no_slot_says_so_once)
     1);
   GroupOptions options;
   options.name = "g";
-  options.attributes = ext();
+  options.attributes = with_policy(SchedulingPolicy::kExt);
   std::shared_ptr<Group> group;
   ASSERT_TRUE(engine.engine.add_group(options, &group).ok());
   engine.run(10);
@@ -319,8 +301,8 @@ TEST(EdfOnSim, no_timer_runs_before_the_thread_that_spins_has_its_slot)
     TimerOptions timer;
     timer.period = milliseconds(10);
     timer.first = Duration{0};
-    engine.add_timer(ext_callback(engine, "timer", milliseconds(10), milliseconds(1)), timer);
-    engine.add(ext_callback(engine, "a", milliseconds(10), milliseconds(1)));
+    engine.add_timer(engine.ext_callback("timer", 10, 1), timer);
+    engine.add(engine.ext_callback("a", 10, 1));
     const Lines jobs = engine.run(25, {{5, "a"}});
     EXPECT_EQ(engine.spin_status.ok(), slots == 2) << engine.spin_status.message();
     EXPECT_EQ(jobs.size(), slots == 2 ? 4u : 0u);
@@ -335,8 +317,8 @@ TEST(EdfOnSim, an_ext_job_wakes_a_thread_that_has_a_slot_if_one_sleeps)
   EngineOptions options =
     FewSlotsRun::options_of(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer);
   EngineOnSim engine(options, 2);
-  engine.add(ext_callback(engine, "a", milliseconds(10), milliseconds(1)));
-  engine.add(ext_callback(engine, "b", milliseconds(10), milliseconds(1)));
+  engine.add(engine.ext_callback("a", 10, 1));
+  engine.add(engine.ext_callback("b", 10, 1));
   engine.run(10, {{5, "a"}});
   EXPECT_EQ(engine.engine.findings().size(), 1u) << "the first of the two has none";
   EXPECT_EQ(scheduler->starts, 2) << "the trial, and the job";
@@ -345,12 +327,12 @@ TEST(EdfOnSim, an_ext_job_wakes_a_thread_that_has_a_slot_if_one_sleeps)
 TEST(EdfOnSim, ext_is_refused_for_the_timer_thread)
 {
   EngineOptions options;
-  options.timer_thread = ext();
+  options.timer_thread = with_policy(SchedulingPolicy::kExt);
   EngineOnSim engine(1, options);
   engine.run(5);
   EXPECT_FALSE(engine.spin_status.ok());
   EXPECT_NE(engine.spin_status.message().find("timer thread"), std::string::npos);
-  EXPECT_FALSE(engine.engine.set_timer_thread(ext()).ok());
+  EXPECT_FALSE(engine.engine.set_timer_thread(with_policy(SchedulingPolicy::kExt)).ok());
   EXPECT_TRUE(engine.engine.set_timer_thread(fifo(50)).ok());
 }
 
@@ -359,7 +341,7 @@ TEST(EdfOnSim, no_room_for_a_job_takes_ext_away_from_that_job_only)
   const auto scheduler = std::make_shared<FewSlots>(7);
   FewSlotsRun run(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer);
   run.engine.run(200, run.arrivals, [&] {
-    run.engine.sim.sleep_until(at_ms(25));
+    run.engine.until(25);
     scheduler->full_for = 20;
   });
   run.expect_all_have_run_and_are_ext();
@@ -405,7 +387,7 @@ TEST(EdfOnSim, who_orders_deadlines_is_told_what_is_left_of_the_budget_of_a_job_
     const auto scheduler = std::make_shared<WhatItIsTold>();
     EngineOnSim engine(
       FewSlotsRun::options_of(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer), 1);
-    CallbackOptions a = ext_callback(engine, "a", milliseconds(20), milliseconds(3));
+    CallbackOptions a = engine.ext_callback("a", 20, 3);
     a.budget = {milliseconds(4), milliseconds(10), reaction};
     engine.add(a, "g");
     engine.run(20, {{2, "a"}, {6, "a"}});
@@ -424,16 +406,14 @@ TEST(EdfOnSim, a_running_job_keeps_its_deadline_if_the_os_refuses_what_would_be_
   const auto scheduler = std::make_shared<WhatItIsTold>();
   EngineOnSim engine(
     FewSlotsRun::options_of(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer), 1);
-  engine.add(ext_callback(engine, "a", milliseconds(20), milliseconds(4)), "g");
-  CallbackOptions urgent = engine.callback_options("urgent", milliseconds(1));
-  urgent.attributes = fifo(60);
-  engine.add(std::move(urgent), "g");
+  engine.add(engine.ext_callback("a", 20, 4), "g");
+  engine.add(engine.fifo_callback("urgent", 1, 60), "g");
   Lines told_while_a_runs;
   const Lines jobs = engine.run(20, {{2, "a"}, {4, "urgent"}}, [&] {
-    engine.sim.sleep_until(at_ms(1));
+    engine.until(1);
     engine.sim.refuse({SchedulingPolicy::kFifo});
     scheduler->told.clear();
-    engine.sim.sleep_until(at_ms(5));
+    engine.until(5);
     told_while_a_runs = scheduler->told;
   });
   EXPECT_EQ(jobs, (Lines{"2-2-6 a", "4-6-7 urgent"}));
@@ -444,7 +424,7 @@ TEST(EdfOnSim, what_the_os_refuses_is_a_finding_and_the_callback_runs)
 {
   EngineOnSim engine(1, {});
   engine.sim.refuse({SchedulingPolicy::kFifo});
-  engine.add(ext_callback(engine, "a", milliseconds(5), milliseconds(1)));
+  engine.add(engine.ext_callback("a", 5, 1));
   const Lines jobs = engine.run(20, {{1, "a"}});
   EXPECT_EQ(jobs, (Lines{"1-1-2 a"}));
   EXPECT_FALSE(engine.engine.findings().empty());

@@ -26,8 +26,7 @@ CallbackOptions observing(
   CallbackOptions options = engine.callback_options(name, {});
   options.attributes = attributes;
   options.run = [&engine, seen](const Job &) {
-    Attributes in_force;
-    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
+    const Attributes in_force = engine.in_force();
     if (seen) {
       *seen = {in_force.policy, in_force.priority, in_force.cpu_affinity.cpus()};
     }
@@ -38,8 +37,7 @@ CallbackOptions observing(
 
 TEST(Attributes, are_in_force_before_the_first_callback_runs_under_every_model)
 {
-  for (const ExecutionModel execution_model :
-       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+  for (const ExecutionModel execution_model : kModels) {
     EngineOptions options;
     options.model = execution_model;
     EngineOnSim engine(options, 2);
@@ -251,17 +249,16 @@ TEST(Inline, a_callback_with_attributes_that_runs_without_them_is_a_finding)
       return finding.subject == "urgent" && finding.fix == "Attributes are in force under spin().";
     });
   };
-  const Status status = engine.sim.run([&] {
-    engine.engine.notify(*engine.callbacks.at("plain"));
+  engine.on_sim([&] {
+    engine.notify("plain");
     EXPECT_TRUE(engine.engine.run_one(at_ms(0)));
     EXPECT_EQ(told(), 0);
     for (int i = 0; i < 2; ++i) {
-      engine.engine.notify(*engine.callbacks.at("urgent"));
+      engine.notify("urgent");
       EXPECT_TRUE(engine.engine.run_one(at_ms(0)));
       EXPECT_EQ(told(), 1) << "once";
     }
   });
-  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(Attributes, the_thread_that_spins_gets_its_own_back)
@@ -271,7 +268,7 @@ TEST(Attributes, the_thread_that_spins_gets_its_own_back)
   EngineOnSim engine(options);
   Observed seen;
   engine.add(observing(engine, "a", fifo(50), &seen));
-  const Status status = engine.sim.run([&] {
+  engine.on_sim([&] {
     std::unique_ptr<Thread> spinner;
     Attributes own;
     own.policy = SchedulingPolicy::kOther;
@@ -280,19 +277,17 @@ TEST(Attributes, the_thread_that_spins_gets_its_own_back)
       "spinner", own,
       [&] {
         EXPECT_TRUE(engine.engine.spin().ok());
-        Attributes after;
-        EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &after), 0);
+        const Attributes after = engine.in_force();
         EXPECT_EQ(after.policy, SchedulingPolicy::kOther);
         EXPECT_EQ(after.nice, 5);
       },
       &spinner);
-    engine.sim.sleep_until(at_ms(1));
-    engine.engine.notify(*engine.callbacks.at("a"));
-    engine.sim.sleep_until(at_ms(5));
+    engine.until(1);
+    engine.notify("a");
+    engine.until(5);
     engine.engine.stop();
     spinner->join();
   });
-  EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(seen.priority, 50);
 }
 
@@ -302,7 +297,7 @@ TEST(Attributes, can_be_changed_while_spinning_from_the_next_job_on)
   Observed seen;
   engine.add(observing(engine, "a", fifo(10), &seen));
   engine.run(20, {{1, "a"}, {5, "a"}}, [&] {
-    engine.sim.sleep_until(at_ms(3));
+    engine.until(3);
     EXPECT_EQ(seen.priority, 10);
     EXPECT_TRUE(engine.engine.set_attributes(engine.callbacks.at("a"), fifo(77)).ok());
     EXPECT_FALSE(engine.engine.set_attributes(engine.callbacks.at("a"), fifo(100)).ok());
@@ -313,16 +308,15 @@ TEST(Attributes, can_be_changed_while_spinning_from_the_next_job_on)
 /// Spin on a thread that is fifo 50.
 void run_on_an_urgent_thread(EngineOnSim & engine, const std::function<void()> & script)
 {
-  const Status status = engine.sim.run([&] {
+  engine.on_sim([&] {
     std::unique_ptr<Thread> spinner;
     engine.start("spinner", fifo(50), [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
-    engine.sim.sleep_until(at_ms(1));
+    engine.until(1);
     script();
-    engine.sim.sleep_until(at_ms(20));
+    engine.until(20);
     engine.engine.stop();
     spinner->join();
   });
-  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(Attributes, of_the_thread_that_spins_are_nobodys_own)
@@ -360,14 +354,8 @@ TEST(Attributes, of_the_thread_that_spins_are_raised_by_who_publishes)
   CallbackOptions sink = observing(engine, "sink", {}, &seen);
   sink.inherit_priority = true;
   engine.add(sink);
-  CallbackOptions publisher = engine.callback_options("publisher", {});
-  publisher.attributes = fifo(80);
-  publisher.run = [&](const Job &) {
-    engine.engine.notify(*engine.callbacks.at("sink"));
-    return true;
-  };
-  engine.add(publisher);
-  run_on_an_urgent_thread(engine, [&] { engine.engine.notify(*engine.callbacks.at("publisher")); });
+  engine.add(engine.fifo_callback("publisher", 0, 80), [&] { engine.notify("sink"); });
+  run_on_an_urgent_thread(engine, [&] { engine.notify("publisher"); });
   EXPECT_EQ(seen.priority, 80);
 }
 
@@ -377,15 +365,13 @@ TEST(Attributes, that_are_changed_change_the_rank_of_a_job_that_waits)
   options.model = ExecutionModel::kEvents;
   EngineOnSim engine(options);
   const auto add = [&engine](const std::string & name, int priority) {
-    CallbackOptions callback = engine.callback_options(name, milliseconds(5));
-    callback.attributes = fifo(priority);
-    engine.add(callback);
+    engine.add(engine.fifo_callback(name, 5, priority));
   };
   add("busy", 90);
   add("a", 10);
   add("b", 20);
   const Lines jobs = engine.run(50, {{1, "busy"}, {2, "a"}, {2, "b"}}, [&] {
-    engine.sim.sleep_until(at_ms(3));
+    engine.until(3);
     EXPECT_TRUE(engine.engine.set_attributes(engine.callbacks.at("a"), fifo(77)).ok());
   });
   EXPECT_EQ(jobs, (Lines{"1-1-6 busy", "2-6-11 a", "2-11-16 b"}));
@@ -398,7 +384,7 @@ TEST(TimerThread, attributes_can_be_changed_before_and_while_it_runs)
   EXPECT_FALSE(engine.engine.set_timer_thread(impossible).ok());
   EXPECT_TRUE(engine.engine.set_timer_thread(fifo(41)).ok());
   engine.run(20, {}, [&] {
-    engine.sim.sleep_until(at_ms(1));
+    engine.until(1);
     EXPECT_EQ(engine.engine.threads().front().in_force.priority, 41);
     EXPECT_TRUE(engine.engine.set_timer_thread(fifo(42)).ok());
     EXPECT_EQ(engine.engine.threads().front().in_force.priority, 42);
@@ -414,12 +400,12 @@ TEST(Refusal, is_a_finding_that_names_the_callback_and_it_runs_all_the_same)
   SimPlatform::Counts warm;
   SimPlatform::Counts after;
   engine.run(50, {}, [&] {
-    engine.sim.sleep_until(at_ms(1));
-    engine.engine.notify(*engine.callbacks.at("a"));
-    engine.sim.sleep_until(at_ms(5));
+    engine.until(1);
+    engine.notify("a");
+    engine.until(5);
     warm = engine.sim.counts();
-    engine.engine.notify(*engine.callbacks.at("a"));
-    engine.sim.sleep_until(at_ms(10));
+    engine.notify("a");
+    engine.until(10);
     after = engine.sim.counts();
   });
   EXPECT_EQ(seen.policy, SchedulingPolicy::kOther);
@@ -441,15 +427,15 @@ TEST(Refusal, leaves_nothing_of_what_the_thread_had_before)
   Observed refused;
   engine.add(observing(engine, "first", fifo(90), &first));
   engine.run(50, {}, [&] {
-    engine.sim.sleep_until(at_ms(1));
+    engine.until(1);
     engine.sim.refuse({SchedulingPolicy::kRoundRobin});
     Attributes wanted = fifo(10);
     wanted.policy = SchedulingPolicy::kRoundRobin;
     wanted.cpu_affinity = CpuSet(std::vector<int>{1});
     engine.add(observing(engine, "refused", wanted, &refused));
-    engine.engine.notify(*engine.callbacks.at("first"));
+    engine.notify("first");
     engine.sim.sleep_for(milliseconds(1));
-    engine.engine.notify(*engine.callbacks.at("refused"));
+    engine.notify("refused");
     engine.sim.sleep_for(milliseconds(1));
   });
   EXPECT_EQ(first.priority, 90);
@@ -463,11 +449,11 @@ TEST(Refusal, while_spinning_is_found_at_the_first_job_and_told_once)
   EngineOnSim engine;
   Observed seen;
   engine.run(50, {}, [&] {
-    engine.sim.sleep_until(at_ms(1));
+    engine.until(1);
     engine.sim.refuse({SchedulingPolicy::kFifo});
     engine.add(observing(engine, "late", fifo(10), &seen));
     for (int i = 0; i < 3; ++i) {
-      engine.engine.notify(*engine.callbacks.at("late"));
+      engine.notify("late");
       engine.sim.sleep_for(milliseconds(1));
     }
   });
@@ -494,22 +480,20 @@ TEST(Refusal, fails_spin_when_attributes_are_required)
 
 TEST(Off, never_asks_the_operating_system)
 {
-  for (const ExecutionModel model :
-       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+  for (const ExecutionModel model : kModels) {
     EngineOptions options;
     options.model = model;
     options.attributes_mode = AttributesMode::kOff;
     EngineOnSim engine(options);
     Observed seen;
     engine.add(observing(engine, "a", fifo(10), &seen));
-    CallbackOptions timer = engine.callback_options("b", milliseconds(1));
-    timer.attributes = fifo(20);
+    CallbackOptions timer = engine.fifo_callback("b", 1, 20);
     TimerOptions every_5_ms;
     every_5_ms.period = milliseconds(5);
     engine.add_timer(std::move(timer), every_5_ms);
     std::vector<ThreadReport> threads;
     engine.run(20, {{1, "a"}}, [&] {
-      engine.sim.sleep_until(at_ms(10));
+      engine.until(10);
       EXPECT_TRUE(engine.engine.set_attributes(engine.callbacks.at("a"), fifo(30)).ok());
       EXPECT_TRUE(engine.engine.set_timer_thread(fifo(96)).ok());
       threads = engine.engine.threads();

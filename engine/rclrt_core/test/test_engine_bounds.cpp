@@ -24,8 +24,7 @@ int64_t wakes_for_the_last(int groups)
   options.max_threads = 4;
   EngineOnSim engine(options, 2);
   const auto add = [&engine](const std::string & name, int priority, int cpu) {
-    CallbackOptions callback = engine.callback_options(name, milliseconds(1));
-    callback.attributes = fifo(priority);
+    CallbackOptions callback = engine.fifo_callback(name, 1, priority);
     callback.attributes.cpu_affinity = CpuSet({cpu});
     engine.add(std::move(callback));
   };
@@ -36,13 +35,13 @@ int64_t wakes_for_the_last(int groups)
   add("last", 10, 1);
   int64_t wakes = 0;
   engine.run(500, {}, [&] {
-    engine.sim.sleep_until(at_ms(1));
+    engine.until(1);
     for (int i = 0; i < groups; ++i) {
-      engine.engine.notify(*engine.callbacks.at("on 0: " + std::to_string(i)));
+      engine.notify("on 0: " + std::to_string(i));
     }
-    engine.engine.notify(*engine.callbacks.at("first on 1"));
+    engine.notify("first on 1");
     const int64_t before = engine.sim.counts().wake;
-    engine.engine.notify(*engine.callbacks.at("last"));
+    engine.notify("last");
     wakes = engine.sim.counts().wake - before;
   });
   EXPECT_EQ(engine.statistics("last").executed, 1u);
@@ -64,10 +63,10 @@ TEST(Bounds, a_second_job_of_an_exclusive_group_wakes_no_second_thread)
   engine.add(engine.callback_options("a", milliseconds(1)));
   std::vector<int64_t> wakes;
   engine.run(20, {}, [&] {
-    engine.sim.sleep_until(at_ms(1));
+    engine.until(1);
     for (int i = 0; i < 3; ++i) {
       const int64_t before = engine.sim.counts().wake;
-      engine.engine.notify(*engine.callbacks.at("a"));
+      engine.notify("a");
       wakes.push_back(engine.sim.counts().wake - before);
     }
   });
@@ -93,7 +92,7 @@ int64_t sections_for(int timers)
   });
   int64_t at_ten = 0;
   engine.run(20, {}, [&] {
-    engine.sim.sleep_until(at_ms(11));
+    engine.until(11);
     at_ten = sections;
   });
   for (int i = 0; i < timers; ++i) {
@@ -117,10 +116,7 @@ struct OneThread
   explicit OneThread(AttributesMode mode) : engine(options(mode))
   {
     for (const auto & [name, priority] : {std::pair("low", 10), std::pair("high", 90)}) {
-      CallbackOptions callback =
-        engine.callback_options(name, milliseconds(priority == 10 ? 5 : 1));
-      callback.attributes = fifo(priority);
-      engine.add(std::move(callback));
+      engine.add(engine.fifo_callback(name, priority == 10 ? 5 : 1, priority));
     }
   }
   static EngineOptions options(AttributesMode mode)
@@ -135,8 +131,8 @@ struct OneThread
     return engine.run(50, {{1, "low"}, {3, "high"}}, [this] {
       std::unique_ptr<Thread> stranger;
       const auto body = [this] {
-        engine.sim.sleep_until(at_ms(2));
-        engine.sim.work(milliseconds(10));
+        engine.until(2);
+        engine.work(10);
       };
       engine.start("stranger", fifo(50), body, &stranger);
       stranger->join();

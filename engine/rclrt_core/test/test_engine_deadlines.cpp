@@ -18,7 +18,7 @@ protected:
   {
     CallbackOptions taker = options("taker", Duration{0});
     taker.run = [this, carried = std::move(carried), next = std::size_t{0}](const Job &) mutable {
-      engine_.sim.work(milliseconds(1));
+      engine_.work(1);
       inherit_deadline(carried.at(next++));
       return true;
     };
@@ -44,9 +44,9 @@ protected:
       if (carried != time_point_of(0)) {
         inherit_deadline(carried);
       }
-      engine_.sim.work(milliseconds(1));
+      engine_.work(1);
       if (!notifies.empty()) {
-        engine_.engine.notify(*engine_.callbacks.at(notifies));
+        engine_.notify(notifies);
       }
       return true;
     };
@@ -57,11 +57,7 @@ protected:
   void add_middle()
   {
     CallbackOptions middle = options("middle", milliseconds(40));
-    middle.run = [this](const Job &) {
-      engine_.sim.work(milliseconds(8));
-      return true;
-    };
-    engine_.add(std::move(middle));
+    engine_.add(middle, [this] { engine_.work(8); });
   }
 
   /// "ended name deadline", in order of end.
@@ -69,7 +65,7 @@ protected:
   {
     Lines lines;
     engine_.run(100, arrivals, [&] {
-      engine_.sim.sleep_until(at_ms(90));
+      engine_.until(90);
       auto records = engine_.records();
       std::sort(records.begin(), records.end(), [](const auto & a, const auto & b) {
         return a.end_ns < b.end_ns;
@@ -99,12 +95,10 @@ TEST_F(Deadlines, of_a_message_counts_for_the_job_and_for_what_it_triggers)
 TEST_F(Deadlines, of_a_message_counts_against_others_from_when_it_is_known)
 {
   CallbackOptions taker = options("taker", Duration{0});
-  taker.run = [this](const Job &) {
+  engine_.add(taker, [this] {
     inherit_deadline(at_ms(80));
-    engine_.sim.work(milliseconds(3));
-    return true;
-  };
-  engine_.add(std::move(taker));
+    engine_.work(3);
+  });
   add(options("earlier", milliseconds(49)), "", kNothing);
   add(options("later", milliseconds(79)), "", kNothing);
   // Without a deadline it would be preempted by both.
@@ -145,13 +139,14 @@ TEST_F(Deadlines, fan_in_has_handed_on_what_was_published_to_whomever)
 {
   add(options("left", Duration{0}), "", at_ms(30), "fusion");
   CallbackOptions right = options("right", Duration{0});
-  right.run = [this](const Job &) {
-    inherit_deadline(at_ms(50));
-    engine_.sim.work(milliseconds(1));
-    note_published(1, RCLRT_TRACE_NO_MESSAGE);  // nobody in this process is told
-    return true;
-  };
-  engine_.add(std::move(right), "fusion");
+  engine_.add(
+    right,
+    [this] {
+      inherit_deadline(at_ms(50));
+      engine_.work(1);
+      note_published(1, RCLRT_TRACE_NO_MESSAGE);  // nobody in this process is told
+    },
+    "fusion");
   EXPECT_EQ(
     run({{10, "left"}, {12, "right"}, {20, "right"}}),
     (Lines{"11 left 30", "13 right 30", "21 right 50"}));
@@ -164,12 +159,13 @@ TEST_F(Deadlines, fan_in_of_three_keeps_what_each_of_them_has_brought)
   std::size_t next = 0;
   add(options("left", Duration{0}), "", at_ms(30), "fusion");
   CallbackOptions middle = options("middle", Duration{0});
-  middle.run = [&](const Job &) {
-    inherit_deadline(brought.at(next++));
-    engine_.sim.work(milliseconds(1));
-    return true;
-  };
-  engine_.add(std::move(middle), "fusion");
+  engine_.add(
+    middle,
+    [&] {
+      inherit_deadline(brought.at(next++));
+      engine_.work(1);
+    },
+    "fusion");
   add(options("right", Duration{0}), "sink", at_ms(70), "fusion");
   add(options("sink", Duration{0}), "", kNothing);
   EXPECT_EQ(
@@ -186,12 +182,13 @@ TEST_F(Deadlines, fan_in_does_not_take_for_its_own_what_another_has_brought)
   const std::vector<TimePoint> brought = {at_ms(30), at_ms(80)};
   std::size_t next = 0;
   CallbackOptions left = options("left", Duration{0});
-  left.run = [&](const Job &) {
-    inherit_deadline(brought.at(next++));
-    engine_.sim.work(milliseconds(1));
-    return true;
-  };
-  engine_.add(std::move(left), "fusion");
+  engine_.add(
+    left,
+    [&] {
+      inherit_deadline(brought.at(next++));
+      engine_.work(1);
+    },
+    "fusion");
   add(options("middle", Duration{0}), "", at_ms(50), "fusion");
   add(options("right", Duration{0}), "sink", at_ms(70), "fusion");
   add(options("sink", Duration{0}), "", kNothing);
@@ -206,11 +203,7 @@ TEST_F(Deadlines, fan_in_forgets_a_callback_that_is_gone)
   add(options("right", Duration{0}), "sink", at_ms(50), "fusion");
   add(options("sink", Duration{0}), "", kNothing);
   CallbackOptions remover = options("remover", milliseconds(50));
-  remover.run = [this](const Job &) {
-    engine_.engine.remove(engine_.callbacks.at("left"));
-    return true;
-  };
-  engine_.add(std::move(remover));
+  engine_.add(remover, [this] { engine_.remove("left"); });
   EXPECT_EQ(
     run({{10, "left"}, {12, "remover"}, {14, "right"}}),
     (Lines{"11 left 30", "12 remover 62", "15 right 50", "16 sink 50"}));
@@ -230,12 +223,10 @@ TEST_F(Deadlines, are_not_expected_any_more_after_a_message_without_one)
 TEST_F(Deadlines, that_nobody_knows_are_those_of_who_published_in_this_process)
 {
   CallbackOptions sink = options("sink", Duration{0});
-  sink.run = [this](const Job &) {
+  engine_.add(sink, [this] {
     inherit_deadline(std::nullopt);
-    engine_.sim.work(milliseconds(2));
-    return true;
-  };
-  engine_.add(std::move(sink));
+    engine_.work(2);
+  });
   add(options("source", milliseconds(10)), "sink", kNothing);
   add(options("other", milliseconds(30)), "", kNothing);
   // "other" does not get between. The last message comes from elsewhere, and nothing is expected of it.
@@ -258,12 +249,10 @@ TEST_F(Deadlines, expected_of_a_message_are_forgotten_when_nobody_knows_it)
 TEST_F(Deadlines, of_who_published_do_not_count_for_a_message_that_has_none)
 {
   CallbackOptions sink = options("sink", Duration{0});
-  sink.run = [this](const Job &) {
+  engine_.add(sink, [this] {
     inherit_deadline(kNever);
-    engine_.sim.work(milliseconds(2));
-    return true;
-  };
-  engine_.add(std::move(sink));
+    engine_.work(2);
+  });
   add(options("source", milliseconds(10)), "sink", kNothing);
   add(options("other", milliseconds(30)), "", kNothing);
   EXPECT_EQ(
@@ -289,13 +278,9 @@ TEST_F(Deadlines, are_inherited_by_the_jobs_of_another_engine_of_the_process)
   std::shared_ptr<Callback> callback;
   ASSERT_TRUE(other.add_callback(sink, group, &callback).ok());
   CallbackOptions source = options("source", milliseconds(20));
-  source.run = [&](const Job &) {
-    other.notify(*callback);
-    return true;
-  };
-  engine_.add(std::move(source));
+  engine_.add(source, [&] { other.notify(*callback); });
   engine_.run(50, {{10, "source"}}, [&] {
-    engine_.sim.sleep_until(at_ms(40));
+    engine_.until(40);
     EXPECT_TRUE(other.run_one(engine_.sim.now()));
   });
   EXPECT_EQ(deadline, at_ms(30));
@@ -315,13 +300,14 @@ TEST_F(Deadlines, a_job_that_takes_a_late_message_keeps_what_a_waiting_job_lends
 {
   // "owner" learns that it has time, but "urgent" of its group waits: "middle" must not get between.
   CallbackOptions owner = options("owner", Duration{0});
-  owner.run = [this](const Job &) {
-    engine_.sim.work(milliseconds(2));
-    inherit_deadline(at_ms(80));
-    engine_.sim.work(milliseconds(2));
-    return true;
-  };
-  engine_.add(std::move(owner), "g");
+  engine_.add(
+    owner,
+    [this] {
+      engine_.work(2);
+      inherit_deadline(at_ms(80));
+      engine_.work(2);
+    },
+    "g");
   add(options("urgent", milliseconds(5)), "", kNothing, "g");
   add(options("middle", milliseconds(20)), "", kNothing);
   EXPECT_EQ(
@@ -368,18 +354,14 @@ TEST_F(DeadlinesOfThreads, that_others_have_taken_are_nothing_to_who_hands_nothi
 TEST_F(Deadlines, fan_in_gets_nothing_from_a_job_that_found_nothing)
 {
   CallbackOptions source = options("source", milliseconds(10));
-  source.run = [this](const Job &) {
-    engine_.engine.notify(*engine_.callbacks.at("left"), 2);
-    return true;
-  };
-  engine_.add(std::move(source));
+  engine_.add(source, [this] { engine_.notify("left", 2); });
   CallbackOptions left = options("left", Duration{0});
   left.run = [this, found = 0](const Job &) mutable {
     if (found++ > 0) {
       return false;
     }
-    engine_.sim.work(milliseconds(1));
-    engine_.engine.notify(*engine_.callbacks.at("sink"));
+    engine_.work(1);
+    engine_.notify("sink");
     return true;
   };
   engine_.add(std::move(left), "group");

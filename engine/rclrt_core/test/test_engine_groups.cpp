@@ -6,89 +6,65 @@
 #include <array>
 #include <random>
 
-#include "engine_on_sim.hpp"
+#include "scenes.hpp"
 
 namespace rclrt_core
 {
 namespace
 {
 
-EngineOptions pool(std::size_t threads = 8)
+TEST(ExclusiveGroup, decides_who_runs_when)
 {
-  EngineOptions options;
-  options.max_threads = threads;
-  return options;
-}
-
-CallbackOptions prioritised(EngineOnSim & engine, const char * name, int work_ms, int priority)
-{
-  CallbackOptions options = engine.callback_options(name, milliseconds(work_ms));
-  options.attributes = fifo(priority);
-  return options;
-}
-
-Attributes os_deadline()
-{
-  Attributes attributes;
-  attributes.policy = SchedulingPolicy::kDeadline;
-  attributes.runtime = milliseconds(1);
-  attributes.deadline = attributes.period = milliseconds(10);
-  return attributes;
-}
-
-/// Something more urgent than a job's thread has the CPU.
-struct Hog
-{
-  Hog(EngineOnSim & engine, int priority, int from_ms, int work_ms)
-  {
-    engine.start(
-      "hog", fifo(priority),
-      [&engine, from_ms, work_ms] {
-        engine.sim.sleep_until(at_ms(from_ms));
-        engine.sim.work(milliseconds(work_ms));
-      },
-      &thread);
+  expect({
+    {"the most urgent waiting job comes next", "",
+     "running 10 10 in g, low 1 20 in g, high 1 30 in g", "0 running, 1 low, 2 high",
+     "0-0-10 running, 2-10-11 high, 1-11-12 low"},
+    // One thread more than groups: if jobs of the busy group sat in threads, "free" would have none.
+    {"waiting jobs hold no thread", "threads 2",
+     "a 5 10 in busy, b 5 10 in busy, c 5 10 in busy, d 5 10 in busy, free 1 20",
+     "0 a, 0 b, 0 c, 0 d, 1 free", "0-0-6 a, 1-1-2 free, 0-6-11 b, 0-11-16 c, 0-16-21 d"},
+    {"what the OS holds more urgent comes first whatever the policy, which would take low first",
+     "first_come", "first 10 40 in g, low 10 10 in g, high 10 30 in g, middle 20 20",
+     "0 first, 1 low, 2 high, 12 middle",
+     "0-0-10 first, 2-10-20 high, 12-20-40 middle, 1-40-50 low"},
+    {"an inherited urgency ends with the job", "", "low 10 10 in g, high 2 30 in g, middle 5 20",
+     "0 low, 3 high, 20 low, 22 middle", "0-0-10 low, 3-10-12 high, 20-20-35 low, 22-22-27 middle"},
+    {"a less urgent waiting job lends nothing", "", "low 1 5 in g, runner 10 10 in g, middle 4 20",
+     "0 runner, 3 low, 4 middle", "0-0-14 runner, 4-4-8 middle, 3-14-15 low"},
+  });
+  // Priority inversion as in the textbook: without inheritance "middle" would run before "low" is finished and "high"
+  // would wait for both.
+  for (const char * order_of_the_queue : {"", "first_come"}) {
+    expect(
+      {{"the runner inherits the urgency of the job that waits for it", order_of_the_queue,
+        "low 10 10 in g, high 2 30 in g, middle 20 20", "0 low, 3 high, 4 middle",
+        "0-0-10 low, 3-10-12 high, 4-12-32 middle"}});
   }
-  ~Hog() { thread->join(); }
-  std::unique_ptr<Thread> thread;
-};
-
-TEST(ExclusiveGroup, its_callbacks_never_overlap_on_any_number_of_cpus)
-{
-  for (const ExecutionModel execution_model :
-       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
-    EngineOptions options = pool();
-    options.model = execution_model;
-    EngineOnSim engine(options, 4);
-    engine.add(prioritised(engine, "a", 5, 10), "group");
-    engine.add(prioritised(engine, "b", 5, 10), "group");
-    engine.add(prioritised(engine, "c", 5, 10), "group");
-    EXPECT_EQ(
-      engine.run(50, {{0, "a"}, {1, "b"}, {2, "c"}, {3, "a"}}),
-      (Lines{"0-0-5 a", "1-5-10 b", "2-10-15 c", "3-15-20 a"}))
-      << to_string(execution_model);
+  for (const char * model : {"events, cpus 4", "pool, cpus 4", "isolated, cpus 4"}) {
+    expect(
+      {{"its callbacks never overlap on any number of CPUs", model,
+        "a 5 10 in g, b 5 10 in g, c 5 10 in g", "0 a, 1 b, 2 c, 3 a",
+        "0-0-5 a, 1-5-10 b, 2-10-15 c, 3-15-20 a"}});
   }
 }
 
 TEST(ExclusiveGroup, that_went_and_came_back_still_excludes_what_runs)
 {
-  for (const ExecutionModel execution_model :
-       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
-    EngineOptions options = pool();
-    options.model = execution_model;
+  for (const ExecutionModel execution_model : kModels) {
+    const EngineOptions options = with_model(execution_model);
     EngineOnSim engine(options, 4);
     const auto group = engine.group("group");
-    const auto leaves = engine.add(prioritised(engine, "leaves", 10, 10), "group");
+    const auto leaves = engine.add(engine.fifo_callback("leaves", 10, 10), "group");
     EXPECT_EQ(
       engine.run(
         50, {{0, "leaves"}, {3, "comes"}, {4, "comes"}},
         [&] {
           EXPECT_FALSE(engine.engine.add_group_again(group).ok());  // it is here
-          engine.sim.sleep_until(at_ms(1));
+          engine.until(1);
           engine.engine.remove(leaves);
           EXPECT_TRUE(engine.engine.remove_group(group).ok());
           EXPECT_TRUE(engine.engine.add_group_again(group).ok());
-          engine.add(prioritised(engine, "comes", 2, 20), "group");
+          engine.add(engine.fifo_callback("comes", 2, 20), "group");
         }),
       (Lines{"0-0-10 leaves", "3-10-12 comes", "4-12-14 comes"}))
       << to_string(execution_model);
@@ -98,136 +74,51 @@ TEST(ExclusiveGroup, that_went_and_came_back_still_excludes_what_runs)
   }
 }
 
-TEST(ExclusiveGroup, the_most_urgent_waiting_job_comes_next)
-{
-  EngineOnSim engine(pool());
-  engine.add(prioritised(engine, "running", 10, 10), "group");
-  engine.add(prioritised(engine, "low", 1, 20), "group");
-  engine.add(prioritised(engine, "high", 1, 30), "group");
-  EXPECT_EQ(
-    engine.run(50, {{0, "running"}, {1, "low"}, {2, "high"}}),
-    (Lines{"0-0-10 running", "2-10-11 high", "1-11-12 low"}));
-}
-
-TEST(ExclusiveGroup, waiting_jobs_hold_no_thread)
-{
-  // One thread more than groups: if jobs of the busy group sat in threads, "free" would have none.
-  EngineOnSim engine(pool(2));
-  for (const char * name : {"a", "b", "c", "d"}) {
-    engine.add(prioritised(engine, name, 5, 10), "busy");
-  }
-  engine.add(prioritised(engine, "free", 1, 20));
-  EXPECT_EQ(
-    engine.run(50, {{0, "a"}, {0, "b"}, {0, "c"}, {0, "d"}, {1, "free"}}),
-    (Lines{"0-0-6 a", "1-1-2 free", "0-6-11 b", "0-11-16 c", "0-16-21 d"}));
-}
-
-TEST(ExclusiveGroup, the_runner_inherits_the_urgency_of_the_job_that_waits_for_it)
-{
-  // Priority inversion as in the textbook: without inheritance "middle" would run before "low" is
-  // finished and "high" would wait for both.
-  EngineOnSim engine(pool());
-  engine.add(prioritised(engine, "low", 10, 10), "shared");
-  engine.add(prioritised(engine, "high", 2, 30), "shared");
-  engine.add(prioritised(engine, "middle", 20, 20));
-  EXPECT_EQ(
-    engine.run(100, {{0, "low"}, {3, "high"}, {4, "middle"}}),
-    (Lines{"0-0-10 low", "3-10-12 high", "4-12-32 middle"}));
-}
-
 TEST(ExclusiveGroup, urgency_is_lent_but_not_the_cpu)
 {
   EngineOnSim engine(pool(), 2);
-  CallbackOptions low = prioritised(engine, "low", 10, 10);
+  CallbackOptions low = engine.fifo_callback("low", 10, 10);
   low.attributes.cpu_affinity = CpuSet(std::vector<int>{0});
-  low.run = [&](const Job &) {
-    engine.sim.work(milliseconds(10));
-    Attributes in_force;
-    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
-    EXPECT_EQ(in_force.priority, 30);
-    EXPECT_EQ(in_force.cpu_affinity.cpus(), std::vector<int>{0});
-    return true;
-  };
-  engine.add(low, "shared");
-  CallbackOptions high = prioritised(engine, "high", 2, 30);
+  engine.add(
+    low,
+    [&] {
+      engine.work(10);
+      const Attributes in_force = engine.in_force();
+      EXPECT_EQ(in_force.priority, 30);
+      EXPECT_EQ(in_force.cpu_affinity.cpus(), std::vector<int>{0});
+    },
+    "shared");
+  CallbackOptions high = engine.fifo_callback("high", 2, 30);
   high.attributes.cpu_affinity = CpuSet(std::vector<int>{1});
-  high.run = [&](const Job &) {
-    Attributes in_force;
-    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
-    EXPECT_EQ(in_force.cpu_affinity.cpus(), std::vector<int>{1});
-    return true;
-  };
-  engine.add(high, "shared");
+  engine.add(
+    high,
+    [&] {
+      const Attributes in_force = engine.in_force();
+      EXPECT_EQ(in_force.cpu_affinity.cpus(), std::vector<int>{1});
+    },
+    "shared");
   EXPECT_EQ(engine.run(100, {{0, "low"}, {3, "high"}}), (Lines{"0-0-10 low", "3-10-10 high"}));
-}
-
-TEST(ExclusiveGroup, urgency_is_lent_whatever_the_order_of_the_queue)
-{
-  EngineOptions options = pool();
-  options.policy = &first_come_policy();
-  EngineOnSim engine(options);
-  engine.add(prioritised(engine, "low", 10, 10), "shared");
-  engine.add(prioritised(engine, "high", 2, 30), "shared");
-  engine.add(prioritised(engine, "middle", 20, 20));
-  EXPECT_EQ(
-    engine.run(100, {{0, "low"}, {3, "high"}, {4, "middle"}}),
-    (Lines{"0-0-10 low", "3-10-12 high", "4-12-32 middle"}));
-}
-
-TEST(ExclusiveGroup, what_the_os_holds_more_urgent_comes_first_whatever_the_policy)
-{
-  EngineOptions options = pool();
-  options.policy = &first_come_policy();  // would take "low" first
-  EngineOnSim engine(options);
-  engine.add(prioritised(engine, "first", 10, 40), "shared");
-  engine.add(prioritised(engine, "low", 10, 10), "shared");
-  engine.add(prioritised(engine, "high", 10, 30), "shared");
-  engine.add(prioritised(engine, "middle", 20, 20));
-  EXPECT_EQ(
-    engine.run(100, {{0, "first"}, {1, "low"}, {2, "high"}, {12, "middle"}}),
-    (Lines{"0-0-10 first", "2-10-20 high", "12-20-40 middle", "1-40-50 low"}));
-}
-
-TEST(ExclusiveGroup, an_inherited_urgency_ends_with_the_job)
-{
-  EngineOnSim engine(pool());
-  engine.add(prioritised(engine, "low", 10, 10), "shared");
-  engine.add(prioritised(engine, "high", 2, 30), "shared");
-  engine.add(prioritised(engine, "middle", 5, 20));
-  EXPECT_EQ(
-    engine.run(100, {{0, "low"}, {3, "high"}, {20, "low"}, {22, "middle"}}),
-    (Lines{"0-0-10 low", "3-10-12 high", "20-20-35 low", "22-22-27 middle"}));
-}
-
-TEST(ExclusiveGroup, a_less_urgent_waiting_job_lends_nothing)
-{
-  EngineOnSim engine(pool());
-  engine.add(prioritised(engine, "low", 1, 5), "shared");
-  engine.add(prioritised(engine, "runner", 10, 10), "shared");
-  engine.add(prioritised(engine, "middle", 4, 20));
-  EXPECT_EQ(
-    engine.run(100, {{0, "runner"}, {3, "low"}, {4, "middle"}}),
-    (Lines{"0-0-14 runner", "4-4-8 middle", "3-14-15 low"}));
 }
 
 TEST(ExclusiveGroup, a_refused_loan_takes_nothing_from_the_runner)
 {
   EngineOnSim engine(pool(), 2);
-  CallbackOptions runner = prioritised(engine, "runner", 10, 80);
+  CallbackOptions runner = engine.fifo_callback("runner", 10, 80);
   runner.attributes.cpu_affinity = CpuSet({1});
   Attributes in_force;
-  runner.run = [&](const Job &) {
-    engine.sim.work(milliseconds(10));
-    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
-    return true;
-  };
-  engine.add(runner, "shared");
+  engine.add(
+    runner,
+    [&] {
+      engine.work(10);
+      in_force = engine.in_force();
+    },
+    "shared");
   CallbackOptions refused = engine.callback_options("refused", milliseconds(1));
   refused.attributes = os_deadline();
   engine.add(refused, "shared");
-  engine.add(prioritised(engine, "low", 1, 10), "shared");
+  engine.add(engine.fifo_callback("low", 1, 10), "shared");
   const Lines jobs = engine.run(50, {{2, "runner"}, {3, "refused"}, {4, "low"}}, [&] {
-    engine.sim.sleep_until(at_ms(1));
+    engine.until(1);
     engine.sim.refuse({SchedulingPolicy::kDeadline});
   });
   EXPECT_EQ(jobs.at(0), "2-2-12 runner");
@@ -240,14 +131,14 @@ TEST(ExclusiveGroup, a_thread_on_its_way_keeps_what_it_has_when_more_is_refused)
   CallbackOptions refused = engine.callback_options("refused", milliseconds(1));
   refused.attributes = os_deadline();
   engine.add(refused);
-  engine.add(prioritised(engine, "high", 1, 80));
-  engine.add(prioritised(engine, "low", 1, 10));
+  engine.add(engine.fifo_callback("high", 1, 80));
+  engine.add(engine.fifo_callback("low", 1, 10));
   int priority = 0;
   const Lines jobs = engine.run(50, {{3, "high"}, {4, "refused"}, {5, "low"}}, [&] {
-    engine.sim.sleep_until(at_ms(1));
+    engine.until(1);
     engine.sim.refuse({SchedulingPolicy::kDeadline});
-    const Hog urgent(engine, 85, 2, 10);
-    engine.sim.sleep_until(at_ms(6));
+    const auto urgent = engine.stranger(85, 2, 10);
+    engine.until(6);
     for (const ThreadReport & thread : engine.engine.threads()) {
       priority = thread.name == "rclrt worker 0" ? thread.in_force.priority : priority;
     }
@@ -260,15 +151,16 @@ TEST(ExclusiveGroup, a_thread_on_its_way_keeps_what_it_has_when_more_is_refused)
 TEST(ExclusiveGroup, an_urgent_job_overtakes_the_one_that_a_thread_was_sent_for)
 {
   for (const bool is_deadline : {false, true}) {
-    EngineOptions options = pool(3);
-    options.policy = is_deadline ? &fixed_priority_policy() : &first_come_policy();
+    const EngineOptions options =
+      pool(3, is_deadline ? &fixed_priority_policy() : &first_come_policy());
     EngineOnSim engine(options);
-    engine.add(prioritised(engine, "first", 1, 10), "shared");
-    CallbackOptions urgent = prioritised(engine, "urgent", 1, 90);
+    engine.add(engine.fifo_callback("first", 1, 10), "shared");
+    CallbackOptions urgent = engine.fifo_callback("urgent", 1, 90);
     urgent.attributes = is_deadline ? os_deadline() : urgent.attributes;
     engine.add(urgent, "shared");
     EXPECT_EQ(
-      engine.run(50, {{3, "first"}, {4, "urgent"}}, [&] { const Hog hog(engine, 50, 2, 20); }),
+      engine.run(
+        50, {{3, "first"}, {4, "urgent"}}, [&] { const auto hog = engine.stranger(50, 2, 20); }),
       (Lines{"4-4-5 urgent", "3-5-24 first"}));
   }
 }
@@ -277,22 +169,18 @@ TEST(ExclusiveGroup, a_thread_sent_for_a_group_is_as_urgent_as_the_most_urgent_j
 {
   // "blocks" comes before the group of "first" and "urgent", and takes the thread that was to go there.
   EngineOnSim engine(pool(3));
-  engine.add(prioritised(engine, "first", 1, 10), "shared");
+  engine.add(engine.fifo_callback("first", 1, 10), "shared");
   CallbackOptions urgent = engine.callback_options("urgent", milliseconds(1));
   urgent.attributes = os_deadline();
   engine.add(urgent, "shared");
-  CallbackOptions blocks = prioritised(engine, "blocks", 0, 90);
-  blocks.run = [&](const Job &) {
-    engine.sim.sleep_for(milliseconds(40));
-    return true;
-  };
-  engine.add(blocks);
+  CallbackOptions blocks = engine.fifo_callback("blocks", 0, 90);
+  engine.add(blocks, [&] { engine.sim.sleep_for(milliseconds(40)); });
   const Lines jobs = engine.run(60, {{3, "first"}}, [&] {
-    const Hog hog(engine, 50, 2, 30);
-    engine.sim.sleep_until(at_ms(4));
+    const auto hog = engine.stranger(50, 2, 30);
+    engine.until(4);
     const Publication batch;
-    engine.engine.notify(*engine.callbacks.at("urgent"));
-    engine.engine.notify(*engine.callbacks.at("blocks"));
+    engine.notify("urgent");
+    engine.notify("blocks");
   });
   EXPECT_EQ(jobs, (Lines{"4-4-5 urgent", "4-5-45 blocks", "3-33-34 first"}));
 }
@@ -311,8 +199,7 @@ Lines high_low_and_mid(ExecutionModel model, const std::vector<Arrival> & arriva
   engine.sim.set_costs(costs);
   for (const auto & [name, work_ms, priority] :
        {std::tuple("high", 3, 40), std::tuple("low", 1, 10), std::tuple("mid", 10, 20)}) {
-    CallbackOptions callback = engine.callback_options(name, milliseconds(work_ms));
-    callback.attributes = fifo(priority);
+    CallbackOptions callback = engine.fifo_callback(name, work_ms, priority);
     engine.add(std::move(callback), name == std::string("mid") ? "" : "both");
   }
   engine.run(50, arrivals);
@@ -337,75 +224,40 @@ TEST(ExclusiveGroup, a_thread_does_not_take_a_job_with_the_urgency_of_its_last_o
   }
 }
 
-TEST(ReentrantGroup, one_callback_runs_in_parallel_with_itself_up_to_the_bound)
+TEST(ReentrantGroup, runs_one_callback_in_parallel_with_itself)
 {
-  for (const ExecutionModel execution_model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
-    EngineOptions options = pool();
-    options.model = execution_model;
-    EngineOnSim engine(options, 4);
-    engine.group("reentrant", 2);
-    engine.add(prioritised(engine, "a", 10, 10), "reentrant");
-    EXPECT_EQ(engine.run(50, {{0, "a", 3}}), (Lines{"0-0-10 a", "0-0-10 a", "0-10-20 a"}))
-      << to_string(execution_model);
-  }
-}
-
-TEST(ReentrantGroup, a_bound_of_zero_means_the_number_of_cpus)
-{
-  EngineOnSim engine(pool(), 3);
-  engine.group("reentrant", 0);
-  engine.add(prioritised(engine, "a", 10, 10), "reentrant");
-  EXPECT_EQ(
-    engine.run(50, {{0, "a", 4}}), (Lines{"0-0-10 a", "0-0-10 a", "0-0-10 a", "0-10-20 a"}));
+  expect({
+    {"up to the bound", "pool, cpus 4", "group g 2, a 10 10 in g", "0 a 3",
+     "0-0-10 a, 0-0-10 a, 0-10-20 a"},
+    {"up to the bound", "isolated, cpus 4", "group g 2, a 10 10 in g", "0 a 3",
+     "0-0-10 a, 0-0-10 a, 0-10-20 a"},
+    {"up to the number of CPUs", "cpus 3", "group g 0, a 10 10 in g", "0 a 4",
+     "0-0-10 a, 0-0-10 a, 0-0-10 a, 0-10-20 a"},
+    {"on all the threads that one notification can occupy", "cpus 4", "group g 4, a 10 10 in g",
+     "5 a 4", "5-5-15 a, 5-5-15 a, 5-5-15 a, 5-5-15 a"},
+  });
 }
 
 TEST(ReentrantGroup, a_bound_of_zero_lets_one_callback_wait_for_another_on_a_single_cpu)
 {
   EngineOnSim engine(pool());
   engine.group("reentrant", 0);
-  CallbackOptions waits = prioritised(engine, "waits", 0, 10);
-  waits.run = [&](const Job &) {
-    engine.sim.sleep_for(milliseconds(10));
-    return true;
-  };
-  engine.add(waits, "reentrant");
-  engine.add(prioritised(engine, "answers", 1, 10), "reentrant");
+  CallbackOptions waits = engine.fifo_callback("waits", 0, 10);
+  engine.add(waits, [&] { engine.sim.sleep_for(milliseconds(10)); }, "reentrant");
+  engine.add(engine.fifo_callback("answers", 1, 10), "reentrant");
   EXPECT_EQ(
     engine.run(50, {{0, "waits"}, {1, "answers"}}), (Lines{"0-0-10 waits", "1-1-2 answers"}));
 }
 
-TEST(ReentrantGroup, one_notification_of_many_units_occupies_all_threads_it_can)
-{
-  EngineOnSim engine(pool(), 4);
-  engine.group("reentrant", 4);
-  engine.add(prioritised(engine, "a", 10, 10), "reentrant");
-  EXPECT_EQ(engine.run(50, {{5, "a", 4}}), (Lines{"5-5-15 a", "5-5-15 a", "5-5-15 a", "5-5-15 a"}));
-}
-
 TEST(Overload, waiting_jobs_are_bounded_by_the_depth_and_the_oldest_is_dropped)
 {
-  EngineOnSim engine(pool());
-  CallbackOptions options = prioritised(engine, "a", 10, 10);
-  options.depth = 2;
-  engine.add(options);
-  EXPECT_EQ(
-    engine.run(100, {{0, "a"}, {1, "a"}, {2, "a"}, {3, "a"}, {4, "a"}}),
-    (Lines{"0-0-10 a", "3-10-20 a", "4-20-30 a"}));
-  EXPECT_EQ(engine.statistics("a").released, 5u);
-  EXPECT_EQ(engine.statistics("a").dropped, 2u);
-}
-
-TEST(Overload, a_burst_of_a_quintillion_costs_no_more_than_the_depth)
-{
-  EngineOnSim engine(pool());
-  CallbackOptions options = prioritised(engine, "a", 1, 10);
-  options.depth = 3;
-  engine.add(options);
-  // With a step for each it would not end.
-  constexpr std::size_t kBurst = 1'000'000'000'000'000'000;
-  EXPECT_EQ(engine.run(100, {{0, "a", kBurst}}), (Lines{"0-0-1 a", "0-1-2 a", "0-2-3 a"}));
-  EXPECT_EQ(engine.statistics("a").released, kBurst);
-  EXPECT_EQ(engine.statistics("a").dropped, kBurst - 3);
+  expect({
+    {"one by one", "", "a 10 10 depth 2", "0 a, 1 a, 2 a, 3 a, 4 a",
+     "0-0-10 a, 3-10-20 a, 4-20-30 a", "a released 5, a dropped 2"},
+    // With a step for each it would not end.
+    {"a burst of a quintillion", "", "a 1 10 depth 3", "0 a 1000000000000000000",
+     "0-0-1 a, 0-1-2 a, 0-2-3 a", "a released 1000000000000000000, a dropped 999999999999999997"},
+  });
 }
 
 // Random equals. Each has had as many turns as any other, but for the round that is under way.
@@ -435,7 +287,7 @@ TEST(Overload, equals_take_turns_whatever_their_depths_and_overrun_rules)
            << (shared ? "one group" : "a group each") << ", " << work_ms << " ms, depths";
     for (int i = 0; i < count; ++i) {
       CallbackOptions callback =
-        prioritised(engine, std::string(1, static_cast<char>('a' + i)).c_str(), work_ms, 10);
+        engine.fifo_callback(std::string(1, static_cast<char>('a' + i)).c_str(), work_ms, 10);
       callback.depth = static_cast<uint32_t>(std::array<int, 5>{1, 2, 3, 10, 100}[pick(0, 4)]);
       if (pick(0, 3) == 0) {
         callback.overrun_rule = OverrunRule::kKeepLatest;
@@ -469,7 +321,7 @@ TEST(Overload, equals_take_turns_whatever_their_depths_and_overrun_rules)
 TEST(Overload, a_deep_backlog_loses_no_job_and_keeps_their_order)
 {
   EngineOnSim engine(pool());
-  CallbackOptions options = prioritised(engine, "a", 2, 10);
+  CallbackOptions options = engine.fifo_callback("a", 2, 10);
   options.depth = 100;
   engine.add(options);
   std::vector<Arrival> arrivals;
@@ -489,13 +341,12 @@ TEST(Overload, a_deep_backlog_loses_no_job_and_keeps_their_order)
 
 TEST(Overload, a_callback_with_a_deep_backlog_does_not_starve_the_others)
 {
-  EngineOptions options = pool(1);
-  options.policy = &first_come_policy();
+  const EngineOptions options = pool(1, &first_come_policy());
   EngineOnSim engine(options);
-  CallbackOptions flooded = prioritised(engine, "flooded", 1, 10);
+  CallbackOptions flooded = engine.fifo_callback("flooded", 1, 10);
   flooded.depth = 100;
   engine.add(flooded);
-  engine.add(prioritised(engine, "other", 1, 10));
+  engine.add(engine.fifo_callback("other", 1, 10));
   std::vector<Arrival> arrivals;
   for (int i = 0; i < 600; ++i) {
     arrivals.push_back({i, "flooded", 2});  // twice what can be served
@@ -514,7 +365,7 @@ TEST(Overload, a_callback_with_a_deep_backlog_does_not_starve_the_others)
 TEST(Overload, a_job_that_finds_nothing_to_take_is_counted_as_empty)
 {
   EngineOnSim engine(pool());
-  CallbackOptions options = prioritised(engine, "a", 1, 10);
+  CallbackOptions options = engine.fifo_callback("a", 1, 10);
   options.run = [](const Job &) { return false; };
   engine.add(options);
   engine.run(10, {{1, "a", 3}});

@@ -18,23 +18,6 @@ namespace rclrt_core
 namespace
 {
 
-CallbackOptions fifo_callback(
-  EngineOnSim & engine, const std::string & name, int work_ms, int priority)
-{
-  CallbackOptions options = engine.callback_options(name, milliseconds(work_ms));
-  options.attributes = fifo(priority);
-  return options;
-}
-
-CallbackOptions ext_callback(
-  EngineOnSim & engine, const std::string & name, int deadline_ms, int work_ms)
-{
-  CallbackOptions options = engine.callback_options(name, milliseconds(work_ms));
-  options.attributes.policy = SchedulingPolicy::kExt;
-  options.relative_deadline = milliseconds(deadline_ms);
-  return options;
-}
-
 /// One CPU. From 1 ms on "publisher" (fifo 20) has taken threads for what it released, and is about to
 /// wake them; from 2 to 12 ms a thread that is none of the engine's (fifo 50) keeps the CPU from it.
 class HeldUp
@@ -44,15 +27,11 @@ public:
 
   void add_publisher(std::function<void()> releases)
   {
-    CallbackOptions publisher = engine.callback_options("publisher", milliseconds(0));
-    publisher.attributes = fifo(20);
-    publisher.run = [this, releases = std::move(releases)](const Job &) {
+    engine.add(engine.fifo_callback("publisher", 0, 20), [this, releases = std::move(releases)] {
       const Publication batch;
       releases();
-      engine.sim.work(milliseconds(3));
-      return true;
-    };
-    engine.add(std::move(publisher));
+      engine.work(3);
+    });
   }
 
   Lines run(const std::vector<Arrival> & arrivals)
@@ -62,8 +41,8 @@ public:
     return engine.run(50, all, [this] {
       std::unique_ptr<Thread> stranger;
       const auto body = [this] {
-        engine.sim.sleep_until(at_ms(2));
-        engine.sim.work(milliseconds(10));
+        engine.until(2);
+        engine.work(10);
       };
       engine.start("stranger", fifo(50), body, &stranger);
       stranger->join();
@@ -73,19 +52,12 @@ public:
   EngineOnSim engine;
 };
 
-EngineOptions pool(std::size_t threads)
-{
-  EngineOptions options;
-  options.max_threads = threads;
-  return options;
-}
-
 TEST(HandOver, an_urgent_job_gets_the_only_thread_although_its_waker_is_held_up)
 {
   HeldUp scene(pool(2));
-  scene.engine.add(fifo_callback(scene.engine, "low", 1, 10));
-  scene.engine.add(fifo_callback(scene.engine, "high", 1, 90));
-  scene.add_publisher([&] { scene.engine.engine.notify(*scene.engine.callbacks.at("low")); });
+  scene.engine.add(scene.engine.fifo_callback("low", 1, 10));
+  scene.engine.add(scene.engine.fifo_callback("high", 1, 90));
+  scene.add_publisher([&] { scene.engine.notify("low"); });
   EXPECT_EQ(scene.run({{3, "high"}}), (Lines{"1-1-15 publisher", "3-3-4 high", "1-4-16 low"}));
 }
 
@@ -107,20 +79,13 @@ void add_first_and_second(EngineOnSim & engine, int work_ms)
   }
 }
 
-EngineOptions isolated()
-{
-  EngineOptions options;
-  options.model = ExecutionModel::kIsolated;
-  return options;
-}
-
 TEST(HandOver, a_thread_on_its_way_for_a_job_of_its_like_does_not_depend_on_who_was_to_wake_it)
 {
-  HeldUp scene(isolated());
+  HeldUp scene(with_model(ExecutionModel::kIsolated));
   add_first_and_second(scene.engine, 1);
   scene.add_publisher([&] {
     scene.engine.sim.refuse({SchedulingPolicy::kFifo});
-    scene.engine.engine.notify(*scene.engine.callbacks.at("first"));
+    scene.engine.notify("first");
   });
   // Twice: the second time it has slept in between, and is on the publisher's list still.
   EXPECT_EQ(
@@ -133,9 +98,9 @@ TEST(HandOver, the_thread_of_an_isolated_group_is_had_in_the_same_way)
   EngineOptions options;
   options.model = ExecutionModel::kIsolated;
   HeldUp scene(options);
-  scene.engine.add(fifo_callback(scene.engine, "low", 1, 10), "group");
-  scene.engine.add(fifo_callback(scene.engine, "high", 1, 90), "group");
-  scene.add_publisher([&] { scene.engine.engine.notify(*scene.engine.callbacks.at("low")); });
+  scene.engine.add(scene.engine.fifo_callback("low", 1, 10), "group");
+  scene.engine.add(scene.engine.fifo_callback("high", 1, 90), "group");
+  scene.add_publisher([&] { scene.engine.notify("low"); });
   EXPECT_EQ(scene.run({{3, "high"}}), (Lines{"1-1-15 publisher", "3-3-4 high", "1-4-16 low"}));
 }
 
@@ -144,12 +109,12 @@ TEST(HandOver, the_timer_thread_is_not_late_when_who_has_armed_another_timer_is_
   HeldUp scene({});
   TimerOptions every_5_ms;
   every_5_ms.period = milliseconds(5);
-  scene.engine.add_timer(fifo_callback(scene.engine, "tick", 1, 90), every_5_ms);
+  scene.engine.add_timer(scene.engine.fifo_callback("tick", 1, 90), every_5_ms);
   TimerOptions later;
   later.period = milliseconds(3);
   later.one_shot = true;
   later.autostart = false;
-  scene.engine.add_timer(fifo_callback(scene.engine, "armed", 1, 80), later);
+  scene.engine.add_timer(scene.engine.fifo_callback("armed", 1, 80), later);
   scene.add_publisher(
     [&] { EXPECT_TRUE(scene.engine.engine.reset_timer(scene.engine.callbacks.at("armed")).ok()); });
   const Lines jobs = scene.run({});
@@ -162,18 +127,14 @@ TEST(HandOver, the_timer_thread_is_not_late_when_who_has_armed_another_timer_is_
 TEST(HandOver, threads_that_are_held_end_with_the_spin)
 {
   // The stop comes at 10, while the publisher still has the thread on its list that runs "second".
-  EngineOnSim engine(isolated());
+  EngineOnSim engine(with_model(ExecutionModel::kIsolated));
   add_first_and_second(engine, 8);
-  CallbackOptions publisher = engine.callback_options("publisher", milliseconds(0));
-  publisher.attributes = fifo(20);
-  publisher.run = [&](const Job &) {
+  engine.add(engine.fifo_callback("publisher", 0, 20), [&] {
     engine.sim.refuse({SchedulingPolicy::kFifo});
     const Publication batch;
-    engine.engine.notify(*engine.callbacks.at("first"));
-    engine.sim.work(milliseconds(30));
-    return true;
-  };
-  engine.add(std::move(publisher));
+    engine.notify("first");
+    engine.work(30);
+  });
   EXPECT_EQ(
     engine.run(10, {{1, "publisher"}, {3, "second"}}),
     (Lines{"1-1-40 publisher", "1-3-4 first", "3-4-12 second"}));
@@ -185,10 +146,10 @@ TEST(HandOver, a_deadline_of_a_job_that_is_over_does_not_count_for_a_thread_on_i
   // but the class of its last job: that is not enough for "soon".
   EngineOptions options = pool(2);
   EngineOnSim engine(1, options);
-  engine.add(ext_callback(engine, "early 1", 20, 2));
-  engine.add(ext_callback(engine, "early 2", 5, 1));
-  engine.add(ext_callback(engine, "late", 90, 10));
-  engine.add(ext_callback(engine, "soon", 6, 1));
+  engine.add(engine.ext_callback("early 1", 20, 2));
+  engine.add(engine.ext_callback("early 2", 5, 1));
+  engine.add(engine.ext_callback("late", 90, 10));
+  engine.add(engine.ext_callback("soon", 6, 1));
   engine.add(engine.callback_options("plain", milliseconds(1)));
   EXPECT_EQ(
     engine.run(60, {{0, "early 1"}, {1, "early 2"}, {5, "late"}, {6, "plain"}, {7, "soon"}}),
@@ -495,11 +456,11 @@ TEST(DeadlineSchedulerWhileSpinning, may_be_given_if_there_was_none)
   ASSERT_TRUE(FifoBands::make(engine.sim, bands_options, &bands).ok());
   // All threads have slept before; then two callbacks come that only the new scheduler can order.
   const Lines jobs = engine.run(50, {{1, "plain"}, {10, "late"}, {11, "soon"}}, [&] {
-    engine.sim.sleep_until(at_ms(5));
+    engine.until(5);
     EXPECT_TRUE(engine.engine.set_deadline_scheduler(bands).ok());
     EXPECT_FALSE(engine.engine.set_deadline_scheduler(nullptr).ok());
-    engine.add(ext_callback(engine, "late", 40, 5));
-    engine.add(ext_callback(engine, "soon", 10, 2));
+    engine.add(engine.ext_callback("late", 40, 5));
+    engine.add(engine.ext_callback("soon", 10, 2));
   });
   EXPECT_EQ(jobs, (Lines{"1-1-2 plain", "10-10-17 late", "11-11-13 soon"}));
   EXPECT_TRUE(engine.engine.findings().empty());

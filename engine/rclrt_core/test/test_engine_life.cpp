@@ -12,16 +12,6 @@ namespace rclrt_core
 namespace
 {
 
-constexpr ExecutionModel kModels[] = {
-  ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated};
-
-EngineOptions model(ExecutionModel execution_model)
-{
-  EngineOptions options;
-  options.model = execution_model;
-  return options;
-}
-
 void expect_error(const Status & status, const std::string & part)
 {
   EXPECT_FALSE(status.ok());
@@ -70,17 +60,17 @@ TEST(Registration, impossible_options_are_refused_with_the_reason)
 TEST(Removal, a_removed_callback_never_starts_again_and_its_name_is_free)
 {
   for (const ExecutionModel execution_model : kModels) {
-    EngineOnSim engine(model(execution_model));
+    EngineOnSim engine(with_model(execution_model));
     const auto callback = engine.add(engine.callback_options("a", milliseconds(5)), "group");
     engine.run(100, {{1, "a", 3}}, [&] {
-      engine.sim.sleep_until(at_ms(3));
+      engine.until(3);
       engine.engine.remove(callback);
       engine.engine.remove(callback);
       engine.engine.notify(*callback);
-      engine.sim.sleep_until(at_ms(50));
+      engine.until(50);
       EXPECT_EQ(engine.engine.statistics(*callback).executed, 1u);
       engine.add(engine.callback_options("a", milliseconds(5)), "group");
-      engine.engine.notify(*engine.callbacks.at("a"));
+      engine.notify("a");
     });
     EXPECT_EQ(engine.statistics("a").executed, 1u) << to_string(execution_model);
   }
@@ -89,22 +79,20 @@ TEST(Removal, a_removed_callback_never_starts_again_and_its_name_is_free)
 TEST(Removal, what_the_callback_holds_lives_until_its_run_has_ended)
 {
   for (const ExecutionModel execution_model : kModels) {
-    EngineOnSim engine(model(execution_model));
+    EngineOnSim engine(with_model(execution_model));
     const auto resource = std::make_shared<int>(42);
     CallbackOptions options = engine.callback_options("a", {});
-    options.run = [&engine, held = resource](const Job &) {
-      engine.sim.work(milliseconds(10));
+    engine.add(options, [&engine, held = resource] {
+      engine.work(10);
       EXPECT_EQ(*held, 42);
-      return true;
-    };
-    engine.add(options);
+    });
     options.run = nullptr;
     engine.run(100, {{1, "a"}}, [&] {
-      engine.sim.sleep_until(at_ms(3));
-      engine.engine.remove(engine.callbacks.at("a"));
+      engine.until(3);
+      engine.remove("a");
       engine.callbacks.clear();
       EXPECT_EQ(resource.use_count(), 2);
-      engine.sim.sleep_until(at_ms(20));
+      engine.until(20);
       EXPECT_EQ(resource.use_count(), 1);
     });
   }
@@ -113,10 +101,10 @@ TEST(Removal, what_the_callback_holds_lives_until_its_run_has_ended)
 TEST(Removal, wait_until_idle_returns_when_the_run_has_ended)
 {
   for (const ExecutionModel execution_model : kModels) {
-    EngineOnSim engine(model(execution_model));
+    EngineOnSim engine(with_model(execution_model));
     engine.add(engine.callback_options("a", milliseconds(10)));
     engine.run(100, {{1, "a"}}, [&] {
-      engine.sim.sleep_until(at_ms(3));
+      engine.until(3);
       std::unique_ptr<Thread> second;
       engine.start(
         "second waiter", fifo(50),
@@ -135,14 +123,12 @@ TEST(Removal, wait_until_idle_returns_when_the_run_has_ended)
 TEST(Removal, a_callback_may_remove_itself_and_does_not_wait_for_itself)
 {
   for (const ExecutionModel execution_model : kModels) {
-    EngineOnSim engine(model(execution_model));
+    EngineOnSim engine(with_model(execution_model));
     CallbackOptions options = engine.callback_options("a", {});
-    options.run = [&](const Job &) {
-      engine.engine.remove(engine.callbacks.at("a"));
+    engine.add(options, [&] {
+      engine.remove("a");
       EXPECT_FALSE(engine.engine.wait_until_idle(engine.callbacks.at("a")));
-      return true;
-    };
-    engine.add(options);
+    });
     engine.run(20, {{1, "a", 3}});
     EXPECT_EQ(engine.statistics("a").executed, 1u);
   }
@@ -151,13 +137,13 @@ TEST(Removal, a_callback_may_remove_itself_and_does_not_wait_for_itself)
 TEST(Exception, by_default_spin_ends_and_hands_it_out)
 {
   for (const ExecutionModel execution_model : kModels) {
-    EngineOnSim engine(model(execution_model));
+    EngineOnSim engine(with_model(execution_model));
     CallbackOptions options = engine.callback_options("a", {});
     options.run = [](const Job &) -> bool { throw std::runtime_error("from the callback"); };
     engine.add(options);
     bool ended = false;
     engine.run(100, {{1, "a"}}, [&] {
-      engine.sim.sleep_until(at_ms(2));
+      engine.until(2);
       ended = !engine.engine.is_spinning();
     });
     EXPECT_TRUE(ended);
@@ -206,12 +192,10 @@ TEST(Removal, a_callback_does_not_wait_for_itself_through_another_engine)
   std::shared_ptr<Callback> callback;
   ASSERT_TRUE(inner.add_callback(removes, group, &callback).ok());
   CallbackOptions spins = outer.callback_options("spins", {});
-  spins.run = [&](const Job &) {
+  outer.add(spins, [&] {
     inner.notify(*callback);
     EXPECT_TRUE(inner.run_one(outer.sim.now()));
-    return true;
-  };
-  outer.add(spins);
+  });
   outer.run(20, {{1, "spins"}});
   EXPECT_TRUE(waited);
 }
@@ -219,18 +203,16 @@ TEST(Removal, a_callback_does_not_wait_for_itself_through_another_engine)
 TEST(Stop, from_inside_a_callback_ends_spin_after_it)
 {
   for (const ExecutionModel execution_model : kModels) {
-    EngineOnSim engine(model(execution_model));
+    EngineOnSim engine(with_model(execution_model));
     CallbackOptions options = engine.callback_options("a", {});
-    options.run = [&](const Job &) {
+    engine.add(options, [&] {
       engine.engine.stop();
-      engine.sim.work(milliseconds(5));
-      return true;
-    };
-    engine.add(options);
+      engine.work(5);
+    });
     engine.run(100, {{1, "a", 2}}, [&] {
-      engine.sim.sleep_until(at_ms(5));
+      engine.until(5);
       EXPECT_TRUE(engine.engine.is_spinning());
-      engine.sim.sleep_until(at_ms(7));
+      engine.until(7);
       EXPECT_FALSE(engine.engine.is_spinning());
     });
     EXPECT_EQ(engine.statistics("a").executed, 1u);  // the second still waits
@@ -240,14 +222,14 @@ TEST(Stop, from_inside_a_callback_ends_spin_after_it)
 TEST(Stop, leaves_no_thread_behind_and_spin_can_start_again)
 {
   for (const ExecutionModel execution_model : kModels) {
-    EngineOnSim engine(model(execution_model));
+    EngineOnSim engine(with_model(execution_model));
     engine.add(engine.callback_options("a", milliseconds(1)));
-    const Status status = engine.sim.run([&] {
+    engine.on_sim([&] {
       for (int round = 0; round < 3; ++round) {
         std::unique_ptr<Thread> spinner;
         engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
         engine.sim.sleep_for(milliseconds(1));
-        engine.engine.notify(*engine.callbacks.at("a"));
+        engine.notify("a");
         engine.sim.sleep_for(milliseconds(5));
         expect_error(engine.engine.spin(), "already spinning");
         engine.engine.stop();
@@ -255,7 +237,6 @@ TEST(Stop, leaves_no_thread_behind_and_spin_can_start_again)
         EXPECT_TRUE(engine.engine.threads().empty());
       }
     });
-    EXPECT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(engine.statistics("a").executed, 3u);
     EXPECT_EQ(engine.records().size(), 3u);  // the trace outlives the threads
   }
@@ -264,12 +245,12 @@ TEST(Stop, leaves_no_thread_behind_and_spin_can_start_again)
 TEST(Stop, of_a_spin_is_not_taken_back)
 {
   for (const ExecutionModel execution_model : kModels) {
-    EngineOnSim engine(model(execution_model));
+    EngineOnSim engine(with_model(execution_model));
     engine.run(20, {}, [&] {
-      engine.sim.sleep_until(at_ms(1));
+      engine.until(1);
       engine.engine.stop();
       engine.engine.clear_stop();
-      engine.sim.sleep_until(at_ms(2));
+      engine.until(2);
       EXPECT_FALSE(engine.engine.is_spinning()) << to_string(execution_model);
     });
   }
@@ -278,7 +259,7 @@ TEST(Stop, of_a_spin_is_not_taken_back)
 TEST(Stop, before_a_spin_ends_it_at_once_unless_it_is_taken_back)
 {
   EngineOnSim engine;
-  const Status status = engine.sim.run([&] {
+  engine.on_sim([&] {
     for (const bool is_taken_back : {false, true}) {
       engine.engine.stop();
       if (is_taken_back) {
@@ -293,7 +274,6 @@ TEST(Stop, before_a_spin_ends_it_at_once_unless_it_is_taken_back)
       engine.engine.clear_stop();
     }
   });
-  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(Engine, may_be_destroyed_with_jobs_waiting_and_callbacks_still_held)
@@ -327,20 +307,17 @@ TEST(Deadline, is_the_nominal_release_plus_the_relative_deadline)
   TimerOptions timer;
   timer.period = milliseconds(10);
   engine.add_timer(options, timer);
-  CallbackOptions blocker = engine.callback_options("blocker", milliseconds(4));
-  blocker.attributes = fifo(90);
-  engine.add(blocker);
+  engine.add(engine.fifo_callback("blocker", 4, 90));
   std::vector<int64_t> deadlines;
-  const Status status = engine.sim.run([&] {
+  engine.on_sim([&] {
     std::unique_ptr<Thread> spinner;
     engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
-    engine.sim.sleep_until(at_ms(8));
-    engine.engine.notify(*engine.callbacks.at("blocker"));
-    engine.sim.sleep_until(at_ms(25));
+    engine.until(8);
+    engine.notify("blocker");
+    engine.until(25);
     engine.engine.stop();
     spinner->join();
   });
-  EXPECT_TRUE(status.ok()) << status.message();
   for (const rclrt_job_record & record : engine.records()) {
     if (engine.name_of(record.callback) == "timer") {
       deadlines.push_back(record.deadline_ns);
@@ -356,19 +333,18 @@ TEST(Deadline, is_not_missed_by_a_job_that_finds_nothing_to_do)
   CallbackOptions options = engine.callback_options("empty", {});
   options.relative_deadline = milliseconds(1);
   options.run = [&](const Job &) {
-    engine.sim.work(milliseconds(5));
+    engine.work(5);
     return false;
   };
   engine.add(options);
-  const Status status = engine.sim.run([&] {
+  engine.on_sim([&] {
     std::unique_ptr<Thread> spinner;
     engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
-    engine.engine.notify(*engine.callbacks.at("empty"));
-    engine.sim.sleep_until(at_ms(20));
+    engine.notify("empty");
+    engine.until(20);
     engine.engine.stop();
     spinner->join();
   });
-  EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(engine.statistics("empty").empty, 1u);
   EXPECT_EQ(engine.statistics("empty").deadline_misses, 0u);
   EXPECT_EQ(engine.statistics("empty").max_response, Duration::zero());
@@ -380,31 +356,30 @@ TEST(Deadline, travels_with_the_job_to_what_it_publishes_to)
   CallbackOptions sink = engine.callback_options("sink", milliseconds(1));
   CallbackOptions middle = engine.callback_options("middle", {});
   middle.run = [&](const Job &) {
-    engine.sim.work(milliseconds(1));
-    engine.engine.notify(*engine.callbacks.at("sink"));
+    engine.work(1);
+    engine.notify("sink");
     return true;
   };
   CallbackOptions source = engine.callback_options("source", {});
   source.relative_deadline = milliseconds(50);
   source.run = [&](const Job & job) {
     EXPECT_EQ(current_job()->sequence, job.sequence);
-    engine.sim.work(milliseconds(1));
-    engine.engine.notify(*engine.callbacks.at("middle"));
+    engine.work(1);
+    engine.notify("middle");
     return true;
   };
   engine.add(sink);
   engine.add(middle);
   engine.add(source);
-  const Status status = engine.sim.run([&] {
-    engine.sim.sleep_until(at_ms(7));
-    engine.engine.notify(*engine.callbacks.at("source"));
+  engine.on_sim([&] {
+    engine.until(7);
+    engine.notify("source");
     while (engine.engine.run_one(engine.sim.now())) {
     }
-    engine.engine.notify(*engine.callbacks.at("sink"));  // from outside: nothing to inherit
+    engine.notify("sink");  // from outside: nothing to inherit
     EXPECT_TRUE(engine.engine.run_one(engine.sim.now()));
     EXPECT_EQ(current_job(), nullptr);
   });
-  EXPECT_TRUE(status.ok()) << status.message();
   std::vector<int64_t> deadlines;
   for (const rclrt_job_record & record : engine.records()) {
     deadlines.push_back(record.deadline_ns);
@@ -416,19 +391,18 @@ TEST(Deadline, travels_with_the_job_to_what_it_publishes_to)
 TEST(InheritedPriority, a_subscription_gets_the_highest_of_those_who_publish_to_it)
 {
   EngineOnSim engine;
-  CallbackOptions sink = engine.callback_options("sink", milliseconds(5));
-  sink.attributes = fifo(1);
+  CallbackOptions sink = engine.fifo_callback("sink", 5, 1);
   sink.inherit_priority = true;
   std::vector<int> priorities;
   sink.run = [&](const Job & job) {
     priorities.push_back(job.priority);
-    engine.sim.work(milliseconds(5));
+    engine.work(5);
     return true;
   };
   engine.add(sink);
   CallbackOptions publisher = engine.callback_options("publisher", {});
   publisher.run = [&](const Job &) {
-    engine.engine.notify(*engine.callbacks.at("sink"));
+    engine.notify("sink");
     return true;
   };
   for (const int priority : {10, 30}) {
@@ -436,9 +410,7 @@ TEST(InheritedPriority, a_subscription_gets_the_highest_of_those_who_publish_to_
     publisher.attributes = fifo(priority);
     engine.add(publisher);
   }
-  CallbackOptions rival = engine.callback_options("rival", milliseconds(5));
-  rival.attributes = fifo(20);
-  engine.add(rival);
+  engine.add(engine.fifo_callback("rival", 5, 20));
   EXPECT_EQ(
     engine.run(
       100, {{1, "publisher 10"},
@@ -457,21 +429,15 @@ TEST(InheritedPriority, a_subscription_gets_the_highest_of_those_who_publish_to_
 TEST(Publication, queues_at_once_but_wakes_only_at_its_end)
 {
   EngineOnSim engine;
-  CallbackOptions high = engine.callback_options("high", milliseconds(1));
-  high.attributes = fifo(90);
-  engine.add(high);
-  CallbackOptions publisher = engine.callback_options("publisher", {});
-  publisher.attributes = fifo(10);
-  publisher.run = [&](const Job &) {
+  engine.add(engine.fifo_callback("high", 1, 90));
+  engine.add(engine.fifo_callback("publisher", 0, 10), [&] {
     {
       const Publication batch;
-      engine.engine.notify(*engine.callbacks.at("high"));
-      engine.sim.work(milliseconds(3));  // the middleware's lock is held here
+      engine.notify("high");
+      engine.work(3);  // the middleware's lock is held here
     }
-    engine.sim.work(milliseconds(2));
-    return true;
-  };
-  engine.add(publisher);
+    engine.work(2);
+  });
   EXPECT_EQ(engine.run(100, {{1, "publisher"}}), (Lines{"1-1-7 publisher", "1-4-5 high"}));
 }
 
@@ -546,28 +512,25 @@ TEST(Trace, to_ask_what_was_dropped_does_not_hold_up_the_engine_for_who_reads)
 TEST(Trace, records_preemptions_and_the_cpu)
 {
   EngineOnSim engine({}, 2);
-  CallbackOptions low = engine.callback_options("low", milliseconds(10));
-  low.attributes = fifo(10);
+  CallbackOptions low = engine.fifo_callback("low", 10, 10);
   low.attributes.cpu_affinity = CpuSet(std::vector<int>{1});
   engine.add(low);
-  CallbackOptions high = engine.callback_options("high", milliseconds(1));
-  high.attributes = fifo(20);
+  CallbackOptions high = engine.fifo_callback("high", 1, 20);
   high.attributes.cpu_affinity = CpuSet(std::vector<int>{1});
   engine.add(high);
-  const Status status = engine.sim.run([&] {
+  engine.on_sim([&] {
     std::unique_ptr<Thread> spinner;
     engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
-    engine.sim.sleep_until(at_ms(1));
-    engine.engine.notify(*engine.callbacks.at("low"));
+    engine.until(1);
+    engine.notify("low");
     for (const int at : {3, 5}) {
-      engine.sim.sleep_until(at_ms(at));
-      engine.engine.notify(*engine.callbacks.at("high"));
+      engine.until(at);
+      engine.notify("high");
     }
-    engine.sim.sleep_until(at_ms(30));
+    engine.until(30);
     engine.engine.stop();
     spinner->join();
   });
-  EXPECT_TRUE(status.ok()) << status.message();
   const auto records = engine.records();
   ASSERT_EQ(records.size(), 3u);
   EXPECT_EQ(records[0].preemptions, 2);

@@ -21,14 +21,6 @@ namespace
 
 using Point = SimPlatform::Point;
 
-CallbackOptions fifo_callback(
-  EngineOnSim & engine, const std::string & name, int work_ms, int priority)
-{
-  CallbackOptions options = engine.callback_options(name, milliseconds(work_ms));
-  options.attributes = fifo(priority);
-  return options;
-}
-
 /// One CPU. At 1 ms "notifier" (fifo 10) releases "low" (fifo 20); at `point` of that call "mid"
 /// (fifo 50, none of the engine's) takes the CPU from it and works for 10 ms. At 3 ms the
 /// middleware (fifo 98) releases "high" (fifo 90, 1 ms).
@@ -41,21 +33,21 @@ protected:
     options.model = GetParam();
     EngineOnSim engine(options);
     engine.sim.set_locks(locks);
-    engine.add(fifo_callback(engine, "low", 1, 20));
-    engine.add(fifo_callback(engine, "high", 1, 90));
+    engine.add(engine.fifo_callback("low", 1, 20));
+    engine.add(engine.fifo_callback("high", 1, 90));
     bool preempted = false;
     std::unique_ptr<Thread> mid;
     engine.sim.set_hook([&](Point at, const std::string & thread) {
       if (at == point && thread == "notifier" && !preempted) {
         preempted = true;
-        engine.start("mid", fifo(50), [&] { engine.sim.work(milliseconds(10)); }, &mid);
+        engine.start("mid", fifo(50), [&] { engine.work(10); }, &mid);
       }
     });
     const Lines jobs = engine.run(50, {{3, "high"}}, [&] {
       std::unique_ptr<Thread> notifier;
       const auto body = [&] {
-        engine.sim.sleep_until(at_ms(1));
-        engine.engine.notify(*engine.callbacks.at("low"));
+        engine.until(1);
+        engine.notify("low");
       };
       engine.start("notifier", fifo(10), body, &notifier);
       notifier->join();
@@ -123,9 +115,9 @@ protected:
       const int priority = 20 + static_cast<int>(random() % 60);
       const int length = 10 + static_cast<int>(random() % 90);
       priorities[name] = priority;
-      CallbackOptions callback = fifo_callback(engine, name, 0, priority);
+      CallbackOptions callback = engine.fifo_callback(name, 0, priority);
       callback.depth = 100;
-      callback.run = [&engine, &pieces, priority, length](const Job &) {
+      engine.add(callback, [&engine, &pieces, priority, length] {
         for (int piece = 0; piece < length; ++piece) {
           // It comes back while somebody is inside the engine, without asking the engine.
           engine.sim.sleep_for(kPiece * (piece % 20 == 0 ? 5 : 0));
@@ -133,20 +125,18 @@ protected:
           engine.sim.work(kPiece);
           pieces.push_back({nanoseconds_of(begin), nanoseconds_of(engine.sim.now()), priority});
         }
-        return true;
-      };
-      engine.add(std::move(callback));
+      });
     }
     std::map<std::string, std::vector<int64_t>> arrivals_ns;
     const auto release_at_random = [&engine, &arrivals_ns](int first, unsigned own_seed) {
       std::mt19937 own(own_seed);
-      engine.sim.sleep_until(at_ms(20));  // All threads are there.
+      engine.until(20);  // All threads are there.
       for (int job = 0; job < 40; ++job) {
         engine.sim.sleep_for(microseconds(own() % 3000));
         const int number = first + 2 * static_cast<int>(own() % (kCallbacks / 2));
         const std::string name = "c" + std::to_string(number);
         arrivals_ns[name].push_back(nanoseconds_of(engine.sim.now()));
-        engine.engine.notify(*engine.callbacks.at(name));
+        engine.notify(name);
       }
     };
     uint64_t executed = 0;
@@ -232,9 +222,9 @@ int64_t sections(EngineOnSim & engine, const std::function<void()> & operation)
 TEST(LockSections, of_a_release_are_one)
 {
   EngineOnSim engine;
-  engine.add(fifo_callback(engine, "a", 1, 50));
-  EXPECT_EQ(sections(engine, [&] { engine.engine.notify(*engine.callbacks.at("a")); }), 1);
-  EXPECT_EQ(sections(engine, [&] { engine.engine.notify(*engine.callbacks.at("a"), 1000); }), 1);
+  engine.add(engine.fifo_callback("a", 1, 50));
+  EXPECT_EQ(sections(engine, [&] { engine.notify("a"); }), 1);
+  EXPECT_EQ(sections(engine, [&] { engine.notify("a", 1000); }), 1);
 }
 
 TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three_if_its_thread_needs_no_change)
@@ -242,11 +232,11 @@ TEST(LockSections, of_a_job_from_its_release_to_sleep_are_three_if_its_thread_ne
   // The release; the thread that finds the job; the same thread when the job has ended, which finds
   // no other.
   EngineOnSim engine;
-  engine.add(fifo_callback(engine, "a", 1, 50));
+  engine.add(engine.fifo_callback("a", 1, 50));
   std::vector<int64_t> locks;
   engine.run(100, {{10, "a"}, {20, "a"}, {30, "a"}, {40, "a"}}, [&] {
     for (int64_t time = 5; time <= 45; time += 10) {
-      engine.sim.sleep_until(at_ms(time));
+      engine.until(time);
       locks.push_back(engine.sim.counts().lock);
     }
   });
@@ -261,7 +251,7 @@ TEST(LockSections, of_adding_a_callback_do_not_grow_with_their_number)
   std::vector<int64_t> counts;
   for (int i = 0; i < 50; ++i) {
     const std::string name = "c" + std::to_string(i);
-    CallbackOptions options = fifo_callback(engine, name, 1, 1 + i);
+    CallbackOptions options = engine.fifo_callback(name, 1, 1 + i);
     engine.group("group of " + name);
     counts.push_back(sections(engine, [&] { engine.add(std::move(options)); }));
   }
@@ -276,7 +266,7 @@ TEST(LockSections, of_looking_at_everything_do_not_grow_with_the_number_of_callb
   for (const int count : {1, 50}) {
     EngineOnSim engine;
     for (int i = 0; i < count; ++i) {
-      engine.add(fifo_callback(engine, "c" + std::to_string(i), 1, 50));
+      engine.add(engine.fifo_callback("c" + std::to_string(i), 1, 50));
     }
     callbacks.push_back(sections(engine, [&] { engine.engine.callbacks(); }));
     threads.push_back(sections(engine, [&] { engine.engine.threads(); }));

@@ -115,8 +115,7 @@ struct Offline
 
 TEST(CpusLeftOut, while_it_spins_leave_the_priority_and_are_told_once)
 {
-  for (const ExecutionModel model :
-       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+  for (const ExecutionModel model : kModels) {
     for (const std::vector<int> & cpus : {std::vector<int>{1}, std::vector<int>{0, 1}}) {
       EngineOptions options;
       options.model = model;
@@ -219,21 +218,17 @@ TEST(Refusal, of_a_job_is_told_and_remembered_although_another_lends_it_urgency)
   EngineOnSim engine;
   engine.sim.set_locks({true, true});
   std::vector<int> priorities;
-  CallbackOptions refused = engine.callback_options("refused", {});
-  refused.attributes = fifo(40);
+  CallbackOptions refused = engine.fifo_callback("refused", 0, 40);
   refused.attributes.policy = SchedulingPolicy::kRoundRobin;
-  refused.run = [&](const Job &) {
-    Attributes in_force;
-    EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &in_force), 0);
-    priorities.push_back(in_force.priority);
-    return true;
-  };
-  engine.add(std::move(refused), "group");
-  CallbackOptions high = engine.callback_options("high", milliseconds(1));
-  high.attributes = fifo(50);
-  engine.add(std::move(high), "group");
-  CallbackOptions another = engine.callback_options("another", {});
-  another.attributes = fifo(41);
+  engine.add(
+    refused,
+    [&] {
+      const Attributes in_force = engine.in_force();
+      priorities.push_back(in_force.priority);
+    },
+    "group");
+  engine.add(engine.fifo_callback("high", 1, 50), "group");
+  CallbackOptions another = engine.fifo_callback("another", 0, 41);
   another.attributes.policy = SchedulingPolicy::kRoundRobin;
   engine.add(std::move(another));
   bool is_armed = false;
@@ -241,24 +236,24 @@ TEST(Refusal, of_a_job_is_told_and_remembered_although_another_lends_it_urgency)
   engine.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
     if (is_armed && point == SimPlatform::Point::kApply && thread.rfind("rclrt worker", 0) == 0) {
       is_armed = false;
-      const auto body = [&] { engine.engine.notify(*engine.callbacks.at("high")); };
+      const auto body = [&] { engine.notify("high"); };
       engine.start("notifier", fifo(98), body, &notifier);
     }
   });
   SimPlatform::Counts warm;
   SimPlatform::Counts after;
   engine.run(50, {}, [&] {
-    engine.sim.sleep_until(at_ms(1));
+    engine.until(1);
     engine.sim.refuse({SchedulingPolicy::kRoundRobin});
     is_armed = true;
-    engine.engine.notify(*engine.callbacks.at("refused"));
-    engine.sim.sleep_until(at_ms(5));
-    engine.engine.notify(*engine.callbacks.at("refused"));
-    engine.engine.notify(*engine.callbacks.at("another"));
-    engine.sim.sleep_until(at_ms(10));
+    engine.notify("refused");
+    engine.until(5);
+    engine.notify("refused");
+    engine.notify("another");
+    engine.until(10);
     warm = engine.sim.counts();
-    engine.engine.notify(*engine.callbacks.at("refused"));
-    engine.sim.sleep_until(at_ms(15));
+    engine.notify("refused");
+    engine.until(15);
     after = engine.sim.counts();
     notifier->join();
   });

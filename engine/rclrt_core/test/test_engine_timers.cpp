@@ -4,9 +4,11 @@
 // Timers: nominal releases, overruns, cancel and reset, clocks.
 
 #include <gmock/gmock.h>
-#include <algorithm>
 
-#include "engine_on_sim.hpp"
+#include <algorithm>
+#include <array>
+
+#include "scenes.hpp"
 
 namespace rclrt_core
 {
@@ -15,49 +17,80 @@ namespace
 
 using ::testing::HasSubstr;
 
-struct Timer : EngineOnSim
+/// A timer called "timer": FIFO 10, every 10 ms, if nothing else is said.
+struct Plan
 {
-  explicit Timer(EngineOptions options = {}, int cpus = 1) : EngineOnSim(options, cpus) {}
-
-  std::shared_ptr<Callback> every(
-    int64_t period_ms, Duration work, OverrunRule rule = OverrunRule::kKeepLatest,
-    uint32_t depth = 1, TimerOptions timer = {})
-  {
-    CallbackOptions options = callback_options("timer", work);
-    options.attributes = fifo(10);
-    options.overrun_rule = rule;
-    options.depth = depth;
-    timer.period = milliseconds(period_ms);
-    return add_timer(options, timer);
-  }
+  Duration work = milliseconds(1);
+  OverrunRule rule = OverrunRule::kKeepLatest;
+  uint32_t depth = 1;
+  TimerOptions timer = every_ms(10);
 };
 
-TEST(TimerRelease, lies_on_the_grid_of_the_period_from_its_start)
+TimerOptions on(ClockId clock, TimerOptions timer = every_ms(10))
 {
-  Timer t;
-  t.every(10, milliseconds(1));
-  EXPECT_EQ(t.run(35), (Lines{"10-10-11 timer", "20-20-21 timer", "30-30-31 timer"}));
+  timer.clock = clock;
+  return timer;
 }
 
-TEST(TimerRelease, lateness_never_shifts_the_phase)
+struct Timer : EngineOnSim
 {
-  Timer t;
-  t.every(10, milliseconds(1));
-  CallbackOptions blocker = t.callback_options("blocker", milliseconds(7));
-  blocker.attributes = fifo(90);
-  t.add(blocker);
-  EXPECT_EQ(
-    t.run(35, {{8, "blocker"}}),
-    (Lines{"8-8-15 blocker", "10-15-16 timer", "20-20-21 timer", "30-30-31 timer"}));
-}
+  explicit Timer(EngineOptions options = {}) : EngineOnSim(options) {}
 
-TEST(TimerOverrun, keep_latest_leaves_one_job_waiting_and_it_is_the_newest)
+  std::shared_ptr<Callback> with(const Plan & plan = {})
+  {
+    CallbackOptions options = callback_options("timer", plan.work);
+    options.attributes = fifo(10);
+    options.overrun_rule = plan.rule;
+    options.depth = plan.depth;
+    return add_timer(options, plan.timer);
+  }
+  /// A clock that is told when it has advanced.
+  ClockId add_told_clock()
+  {
+    return told_clock = engine.add_clock([this] { return ros_now_ns; });
+  }
+  void advance(int64_t ms)
+  {
+    ros_now_ns += ms * 1'000'000;
+    engine.clock_changed(told_clock);
+  }
+  ClockId told_clock{};
+  int64_t ros_now_ns = 1'000'000'000;
+};
+
+TEST(Timers, release_jobs_when_they_should)
 {
-  Timer t;
-  t.every(10, milliseconds(35), OverrunRule::kKeepLatest);
-  EXPECT_EQ(t.run(79), (Lines{"10-10-45 timer", "40-45-80 timer"}));
-  EXPECT_EQ(t.statistics("timer").released, 7u);
-  EXPECT_EQ(t.statistics("timer").skipped, 4u);  // 20, 30, then 50, 60 replaced
+  expect({
+    {"on the grid of the period from their start", "until 35", "timer 1 10 every 10", "",
+     "10-10-11 timer, 20-20-21 timer, 30-30-31 timer"},
+    {"on it also if they were late", "until 35", "timer 1 10 every 10, blocker 7 90", "8 blocker",
+     "8-8-15 blocker, 10-15-16 timer, 20-20-21 timer, 30-30-31 timer"},
+    {"keep_latest leaves one job waiting, and it is the newest: 20, 30, then 50, 60 are replaced",
+     "until 79", "timer 35 10 every 10 keep_latest", "", "10-10-45 timer, 40-45-80 timer",
+     "timer released 7, timer skipped 4"},
+    {"queue_all beyond the depth drops the oldest: 20 and 30 gave way to 40 and 50", "until 54",
+     "timer 45 10 every 10 queue_all depth 2", "", "10-10-55 timer",
+     "timer released 5, timer dropped 2"},
+    {"skip drops releases while a job waits or runs: 20 and 30, 50 and 60", "until 69",
+     "timer 25 10 every 10 skip", "", "10-10-35 timer, 40-40-65 timer", "timer skipped 4"},
+    {"once, also when the executor was late", "until 100",
+     "timer 1 10 every 10 once, blocker 50 99", "5 blocker", "5-5-55 blocker, 10-55-56 timer"},
+    {"with a period of zero as soon as the job has ended", "until 25",
+     "timer 10 10 every 0 keep_latest depth 1", "", "0-0-10 timer, 10-10-20 timer, 20-20-30 timer"},
+    {"first at another time than one period", "until 25", "timer 1 10 every 10 first 3", "",
+     "3-3-4 timer, 13-13-14 timer, 23-23-24 timer"},
+    {"first at a time that is over, at -27, -17 and -7: at once, and the phase is kept", "until 15",
+     "timer 1 10 every 10 first -27 keep_latest", "", "-7-0-1 timer, 3-3-4 timer, 13-13-14 timer",
+     "timer skipped 2"},
+    {"the same with queue_all", "until 15", "timer 1 10 every 10 first -27 queue_all", "",
+     "-27-0-1 timer, -17-1-2 timer, -7-2-3 timer, 3-3-4 timer, 13-13-14 timer", "timer skipped 0"},
+    {"only those with skip leave time to those below, in figures", "until 600",
+     "timer 25 60 every 10 skip, below 4 50 every 30", "", "", "below executed 19"},
+    {"the others do not", "until 600", "timer 25 60 every 10 keep_latest, below 4 50 every 30", "",
+     "", "below executed 0"},
+    {"the others do not", "until 600",
+     "timer 25 60 every 10 queue_all depth 16, below 4 50 every 30", "", "", "below executed 0"},
+  });
 }
 
 TEST(TimerOverrun, queue_all_runs_every_release)
@@ -68,11 +101,10 @@ TEST(TimerOverrun, queue_all_runs_every_release)
   options.depth = 100;
   int runs = 0;
   options.run = [&](const Job &) {
-    t.sim.work(milliseconds(++runs == 1 ? 35 : 1));
+    t.work(++runs == 1 ? 35 : 1);
     return true;
   };
-  TimerOptions timer;
-  timer.period = milliseconds(10);
+  TimerOptions timer = every_ms(10);
   t.add_timer(options, timer);
   EXPECT_EQ(
     t.run(55),
@@ -80,61 +112,14 @@ TEST(TimerOverrun, queue_all_runs_every_release)
       "10-10-45 timer", "20-45-46 timer", "30-46-47 timer", "40-47-48 timer", "50-50-51 timer"}));
 }
 
-TEST(TimerOverrun, queue_all_beyond_the_depth_drops_the_oldest)
-{
-  Timer t;
-  t.every(10, milliseconds(45), OverrunRule::kQueueAll, 2);
-  t.run(54);
-  EXPECT_EQ(t.statistics("timer").released, 5u);
-  EXPECT_EQ(t.statistics("timer").dropped, 2u);  // 20 and 30 gave way to 40 and 50
-}
-
-TEST(TimerOverrun, skip_drops_releases_while_a_job_waits_or_runs)
-{
-  Timer t;
-  t.every(10, milliseconds(25), OverrunRule::kSkip);
-  EXPECT_EQ(t.run(69), (Lines{"10-10-35 timer", "40-40-65 timer"}));
-  EXPECT_EQ(t.statistics("timer").skipped, 4u);  // 20 and 30, 50 and 60
-}
-
-/// What each rule is for, in figures: a timer of 10 ms whose job takes 25 ms for a while, and a less urgent one of
-/// 30 ms on the same CPU. How often the neighbour ran within the first 600 ms, and how old its oldest release
-/// was when it began.
-TEST(TimerOverrun, skip_leaves_time_to_those_below_and_the_others_do_not)
-{
-  struct Row
-  {
-    OverrunRule rule;
-    uint64_t runs;
-  };
-  for (const Row & row :
-       {Row{OverrunRule::kSkip, 19}, Row{OverrunRule::kKeepLatest, 0},
-        Row{OverrunRule::kQueueAll, 0}}) {
-    Timer t;
-    CallbackOptions options = t.callback_options("timer", milliseconds(25));
-    options.overrun_rule = row.rule;
-    options.depth = 16;
-    options.attributes = fifo(60);
-    TimerOptions timer;
-    timer.period = milliseconds(10);
-    t.add_timer(options, timer);
-    CallbackOptions neighbour = t.callback_options("neighbour", milliseconds(4));
-    neighbour.attributes = fifo(50);
-    timer.period = milliseconds(30);
-    t.add_timer(neighbour, timer);
-    t.run(600);
-    EXPECT_EQ(t.statistics("neighbour").executed, row.runs) << to_string(row.rule);
-  }
-}
-
 TEST(TimerOverrun, late_timer_releases_once_not_in_a_burst)
 {
   // The executor sleeps through 95 periods: nobody drives the timers until run_one().
   for (const OverrunRule rule : {OverrunRule::kKeepLatest, OverrunRule::kSkip}) {
     Timer t;
-    t.every(10, milliseconds(1), rule);
-    const Status status = t.sim.run([&] {
-      t.sim.sleep_until(at_ms(955));
+    t.with({milliseconds(1), rule, 1, every_ms(10)});
+    t.on_sim([&] {
+      t.until(955);
       int ran = 0;
       while (t.engine.run_one(t.sim.now())) {
         ++ran;
@@ -142,7 +127,6 @@ TEST(TimerOverrun, late_timer_releases_once_not_in_a_burst)
       EXPECT_EQ(ran, 1);
       EXPECT_TRUE(t.engine.run_one(at_ms(970)));
     });
-    EXPECT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(t.jobs(), (Lines{"950-955-956 timer", "960-960-961 timer"})) << to_string(rule);
   }
 }
@@ -150,18 +134,15 @@ TEST(TimerOverrun, late_timer_releases_once_not_in_a_burst)
 TEST(TimerOverrun, a_late_timer_stands_in_line_since_its_first_release_that_was_missed)
 {
   Timer t;
-  t.every(10, milliseconds(1));
-  CallbackOptions message = t.callback_options("message", milliseconds(1));
-  message.attributes = fifo(10);
-  t.add(message);
-  const Status status = t.sim.run([&] {
-    t.sim.sleep_until(at_ms(12));
-    t.engine.notify(*t.callbacks["message"], 1);
-    t.sim.sleep_until(at_ms(955));  // since 950 the timer is due once more
+  t.with();
+  t.add(t.fifo_callback("message", 1, 10));
+  t.on_sim([&] {
+    t.until(12);
+    t.notify("message", 1);
+    t.until(955);  // since 950 the timer is due once more
     while (t.engine.run_one(t.sim.now())) {
     }
   });
-  EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(t.jobs(), (Lines{"950-955-956 timer", "12-956-957 message"}));
   EXPECT_EQ(t.statistics("timer").released, 95u);
   EXPECT_EQ(t.statistics("timer").skipped, 94u);
@@ -170,7 +151,7 @@ TEST(TimerOverrun, a_late_timer_stands_in_line_since_its_first_release_that_was_
 TEST(TimerOverrun, a_year_asleep_costs_no_more_than_the_depth)
 {
   Timer t;
-  t.every(1, microseconds(1), OverrunRule::kQueueAll, 3);
+  t.with({microseconds(1), OverrunRule::kQueueAll, 3, every_ms(1)});
   const Status status = t.sim.run(
     [&] {
       t.sim.sleep_until(TimePoint(std::chrono::hours(24 * 365)));
@@ -185,30 +166,17 @@ TEST(TimerOverrun, a_year_asleep_costs_no_more_than_the_depth)
   EXPECT_EQ(t.statistics("timer").released, uint64_t{365} * 24 * 3600 * 1000);
 }
 
-TEST(OneShot, releases_once_also_when_the_executor_was_late)
-{
-  Timer t;
-  TimerOptions timer;
-  timer.one_shot = true;
-  t.every(10, milliseconds(1), OverrunRule::kKeepLatest, 1, timer);
-  CallbackOptions blocker = t.callback_options("blocker", milliseconds(50));
-  blocker.attributes = fifo(99);
-  t.add(blocker);
-  EXPECT_EQ(t.run(100, {{5, "blocker"}}), (Lines{"5-5-55 blocker", "10-55-56 timer"}));
-  EXPECT_TRUE(t.engine.is_timer_cancelled(t.callbacks.at("timer")));
-}
-
 TEST(OneShot, reset_makes_it_release_once_more)
 {
   Timer t;
-  TimerOptions timer;
-  timer.one_shot = true;
-  const auto callback = t.every(10, milliseconds(1), OverrunRule::kKeepLatest, 1, timer);
+  const TimerOptions timer = every_ms(10, true);
+  const auto callback = t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
   EXPECT_EQ(
     t.run(
       100, {},
       [&] {
-        t.sim.sleep_until(at_ms(33));
+        t.until(33);
+        EXPECT_TRUE(t.engine.is_timer_cancelled(callback));
         EXPECT_TRUE(t.engine.reset_timer(callback).ok());
       }),
     (Lines{"10-10-11 timer", "43-43-44 timer"}));
@@ -217,15 +185,13 @@ TEST(OneShot, reset_makes_it_release_once_more)
 TEST(Cancel, drops_the_waiting_job_and_later_releases)
 {
   Timer t;
-  const auto callback = t.every(10, milliseconds(1));
-  CallbackOptions blocker = t.callback_options("blocker", milliseconds(10));
-  blocker.attributes = fifo(90);
-  t.add(blocker);
+  const auto callback = t.with();
+  t.add(t.fifo_callback("blocker", 10, 90));
   EXPECT_EQ(
     t.run(
       100, {{15, "blocker"}},
       [&] {
-        t.sim.sleep_until(at_ms(22));
+        t.until(22);
         EXPECT_TRUE(t.engine.cancel_timer(callback).ok());
         EXPECT_EQ(t.engine.time_until_release(callback), Duration::max());
       }),
@@ -240,8 +206,7 @@ TEST(Cancel, by_the_callback_itself_is_final)
     EXPECT_TRUE(t.engine.cancel_timer(t.callbacks.at("timer")).ok());
     return true;
   };
-  TimerOptions timer;
-  timer.period = milliseconds(10);
+  TimerOptions timer = every_ms(10);
   t.add_timer(options, timer);
   EXPECT_EQ(t.run(100), (Lines{"10-10-10 timer"}));
 }
@@ -249,18 +214,17 @@ TEST(Cancel, by_the_callback_itself_is_final)
 TEST(Cancel, of_one_timer_leaves_the_others_on_their_grid)
 {
   Timer t;
-  const auto callback = t.every(10, milliseconds(1));
+  const auto callback = t.with();
   CallbackOptions options = t.callback_options("other", milliseconds(1));
-  TimerOptions timer;
-  timer.period = milliseconds(25);
+  TimerOptions timer = every_ms(25);
   t.add_timer(options, timer);
   EXPECT_EQ(
     t.run(
       80, {},
       [&] {
-        t.sim.sleep_until(at_ms(15));
+        t.until(15);
         EXPECT_TRUE(t.engine.cancel_timer(callback).ok());
-        t.sim.sleep_until(at_ms(52));
+        t.until(52);
         EXPECT_TRUE(t.engine.reset_timer(callback).ok());
       }),
     (Lines{
@@ -271,15 +235,15 @@ TEST(Cancel, of_one_timer_leaves_the_others_on_their_grid)
 TEST(Reset, may_have_another_first_release_than_one_period)
 {
   Timer t;
-  const auto callback = t.every(10, milliseconds(1));
+  const auto callback = t.with();
   EXPECT_EQ(
     t.run(
       60, {},
       [&] {
-        t.sim.sleep_until(at_ms(15));
+        t.until(15);
         EXPECT_TRUE(t.engine.set_timer_period(callback, milliseconds(20)).ok());
         EXPECT_TRUE(t.engine.reset_timer(callback, milliseconds(2)).ok());
-        t.sim.sleep_until(at_ms(40));
+        t.until(40);
         EXPECT_TRUE(t.engine.reset_timer(callback, milliseconds(-5)).ok());
       }),
     (Lines{
@@ -320,23 +284,16 @@ TEST(Reset, many_times_in_any_order_keeps_the_queue_in_order)
 TEST(Period, a_change_counts_from_the_release_after_the_next)
 {
   Timer t;
-  const auto callback = t.every(10, milliseconds(1));
+  const auto callback = t.with();
   EXPECT_EQ(
     t.run(
       60, {},
       [&] {
-        t.sim.sleep_until(at_ms(15));
+        t.until(15);
         EXPECT_TRUE(t.engine.set_timer_period(callback, milliseconds(17)).ok());
         EXPECT_FALSE(t.engine.set_timer_period(callback, milliseconds(-1)).ok());
       }),
     (Lines{"10-10-11 timer", "20-20-21 timer", "37-37-38 timer", "54-54-55 timer"}));
-}
-
-TEST(Period, of_zero_releases_again_as_soon_as_the_job_has_ended)
-{
-  Timer t;
-  t.every(0, milliseconds(10));
-  EXPECT_EQ(t.run(25), (Lines{"0-0-10 timer", "10-10-20 timer", "20-20-30 timer"}));
 }
 
 TEST(Period, of_zero_can_be_made_a_real_one_by_the_callback)
@@ -344,7 +301,7 @@ TEST(Period, of_zero_can_be_made_a_real_one_by_the_callback)
   Timer t;
   CallbackOptions options = t.callback_options("timer", {});
   options.run = [&](const Job &) {
-    t.sim.work(milliseconds(1));
+    t.work(1);
     EXPECT_TRUE(t.engine.set_timer_period(t.callbacks.at("timer"), milliseconds(10)).ok());
     return true;
   };
@@ -359,7 +316,7 @@ TEST(Period, of_zero_reset_by_the_callback_still_releases_one_at_a_time)
   options.depth = 10;
   options.run = [&](const Job &) {
     EXPECT_TRUE(t.engine.reset_timer(t.callbacks.at("timer")).ok());
-    t.sim.work(milliseconds(10));
+    t.work(10);
     return true;
   };
   t.add_timer(options, {});
@@ -367,38 +324,13 @@ TEST(Period, of_zero_reset_by_the_callback_still_releases_one_at_a_time)
   EXPECT_LE(t.statistics("timer").released, t.statistics("timer").executed + 1);
 }
 
-TEST(FirstRelease, may_be_another_time_than_one_period)
-{
-  Timer t;
-  TimerOptions timer;
-  timer.first = milliseconds(3);
-  t.every(10, milliseconds(1), OverrunRule::kKeepLatest, 1, timer);
-  EXPECT_EQ(t.run(25), (Lines{"3-3-4 timer", "13-13-14 timer", "23-23-24 timer"}));
-}
-
-TEST(FirstRelease, that_is_overdue_comes_at_once_and_keeps_the_phase)
-{
-  for (const OverrunRule rule : {OverrunRule::kKeepLatest, OverrunRule::kQueueAll}) {
-    Timer t;
-    TimerOptions timer;
-    timer.first = milliseconds(-27);  // due at -27, -17 and -7
-    t.every(10, milliseconds(1), rule, 5, timer);
-    const Lines expected =
-      rule == OverrunRule::kQueueAll
-        ? Lines{"-27-0-1 timer", "-17-1-2 timer", "-7-2-3 timer", "3-3-4 timer", "13-13-14 timer"}
-        : Lines{"-7-0-1 timer", "3-3-4 timer", "13-13-14 timer"};
-    EXPECT_EQ(t.run(15), expected);
-    EXPECT_EQ(t.statistics("timer").skipped, rule == OverrunRule::kQueueAll ? 0u : 2u);
-  }
-}
-
 TEST(FirstRelease, that_is_overdue_does_not_wait_for_a_clock_that_stands_still)
 {
   Timer t;
-  TimerOptions timer;
+  TimerOptions timer = every_ms(10);
   timer.clock = t.engine.add_clock([] { return int64_t{1000000000}; });
   timer.first = milliseconds(-7);
-  const auto callback = t.every(10, milliseconds(1), OverrunRule::kKeepLatest, 1, timer);
+  const auto callback = t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
   EXPECT_EQ(t.run(50), (Lines{"-7-0-1 timer"}));
   EXPECT_EQ(t.engine.time_until_release(callback), milliseconds(3));
 }
@@ -406,15 +338,15 @@ TEST(FirstRelease, that_is_overdue_does_not_wait_for_a_clock_that_stands_still)
 TEST(Autostart, off_means_the_timer_waits_for_reset)
 {
   Timer t;
-  TimerOptions timer;
+  TimerOptions timer = every_ms(10);
   timer.autostart = false;
-  const auto callback = t.every(10, milliseconds(1), OverrunRule::kKeepLatest, 1, timer);
+  const auto callback = t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
   EXPECT_TRUE(t.engine.is_timer_cancelled(callback));
   EXPECT_EQ(
     t.run(
       60, {},
       [&] {
-        t.sim.sleep_until(at_ms(42));
+        t.until(42);
         EXPECT_TRUE(t.engine.reset_timer(callback).ok());
         EXPECT_FALSE(t.engine.is_timer_cancelled(callback));
       }),
@@ -424,24 +356,18 @@ TEST(Autostart, off_means_the_timer_waits_for_reset)
 TEST(Clock, an_external_clock_releases_when_it_is_advanced_and_not_before)
 {
   Timer t;
-  int64_t ros_now_ns = 1000000000;
-  TimerOptions timer;
-  timer.clock = t.engine.add_clock([&] { return ros_now_ns; });
-  t.every(10, milliseconds(1), OverrunRule::kQueueAll, 10, timer);
-  const auto advance_ms = [&](int64_t ms) {
-    ros_now_ns += ms * 1000000;
-    t.engine.clock_changed(timer.clock);
-  };
+  const TimerOptions timer = on(t.add_told_clock());
+  t.with({milliseconds(1), OverrunRule::kQueueAll, 10, timer});
   EXPECT_EQ(
     t.run(
       100, {},
       [&] {
-        t.sim.sleep_until(at_ms(50));
-        advance_ms(9);
-        t.sim.sleep_until(at_ms(60));
-        advance_ms(3);  // at 12: the release at 10 is 2 ms old
-        t.sim.sleep_until(at_ms(70));
-        advance_ms(19);  // at 31: those at 20 and 30 are 11 and 1 ms old
+        t.until(50);
+        t.advance(9);
+        t.until(60);
+        t.advance(3);  // at 12: the release at 10 is 2 ms old
+        t.until(70);
+        t.advance(19);  // at 31: those at 20 and 30 are 11 and 1 ms old
       }),
     (Lines{"58-60-61 timer", "59-70-71 timer", "69-71-72 timer"}));
 }
@@ -449,40 +375,30 @@ TEST(Clock, an_external_clock_releases_when_it_is_advanced_and_not_before)
 TEST(Clock, a_jump_over_many_releases_drops_those_that_waited_before)
 {
   Timer t;
-  int64_t ros_now_ns = 1000000000;
-  TimerOptions timer;
-  timer.clock = t.engine.add_clock([&] { return ros_now_ns; });
-  const auto callback = t.every(10, milliseconds(1), OverrunRule::kQueueAll, 4, timer);
-  const auto advance_ms = [&](int64_t ms) {
-    ros_now_ns += ms * 1000000;
-    t.engine.clock_changed(timer.clock);
-  };
-  const Status status = t.sim.run([&] {
-    advance_ms(30);  // three wait
-    advance_ms(20);  // two more: one has to go
+  const TimerOptions timer = on(t.add_told_clock());
+  const auto callback = t.with({milliseconds(1), OverrunRule::kQueueAll, 4, timer});
+  t.on_sim([&] {
+    t.advance(30);  // three wait
+    t.advance(20);  // two more: one has to go
     EXPECT_EQ(t.statistics("timer").released, 5u);
     EXPECT_EQ(t.statistics("timer").dropped, 1u);
-    advance_ms(60);  // six: none that waited stays, nor do two of these
+    t.advance(60);  // six: none that waited stays, nor do two of these
     EXPECT_EQ(t.statistics("timer").released, 11u);
     EXPECT_EQ(t.statistics("timer").dropped, 7u);
   });
-  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(Clock, a_jump_backwards_restarts_the_period_from_there)
 {
   Timer t;
-  int64_t ros_now_ns = 1000000000;
-  TimerOptions timer;
-  timer.clock = t.engine.add_clock([&] { return ros_now_ns; });
-  const auto callback = t.every(10, milliseconds(1), OverrunRule::kKeepLatest, 1, timer);
+  const TimerOptions timer = on(t.add_told_clock());
+  const auto callback = t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
   t.run(100, {}, [&] {
-    t.sim.sleep_until(at_ms(20));
-    ros_now_ns = 500000000;
+    t.until(20);
+    t.ros_now_ns = 500000000;
     t.engine.clock_changed(timer.clock);
     EXPECT_EQ(t.engine.time_until_release(callback), milliseconds(10));
-    ros_now_ns += 10000000;
-    t.engine.clock_changed(timer.clock);
+    t.advance(10);
   });
   EXPECT_EQ(t.statistics("timer").executed, 1u);
 }
@@ -493,7 +409,7 @@ TEST(Clock, can_be_removed_when_it_drives_no_timer)
   auto held = std::make_shared<int>(0);
   TimerOptions timer;
   timer.clock = t.engine.add_clock([held] { return int64_t{0}; });
-  const auto callback = t.every(10, milliseconds(1), OverrunRule::kKeepLatest, 1, timer);
+  const auto callback = t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
   EXPECT_THAT(
     t.engine.remove_clock(timer.clock).message(), HasSubstr("still drives timer 'timer'"));
   t.engine.remove(callback);
@@ -501,7 +417,11 @@ TEST(Clock, can_be_removed_when_it_drives_no_timer)
   EXPECT_EQ(held.use_count(), 1) << "nothing of it is kept";
   EXPECT_THAT(t.engine.remove_clock(timer.clock).message(), HasSubstr("was not added"));
   EXPECT_FALSE(t.engine.remove_clock(kSteadyClock).ok());
-  EXPECT_FALSE(t.engine.set_timer_clock(t.every(20, milliseconds(1)), timer.clock).ok());
+  EXPECT_FALSE(
+    t.engine
+      .set_timer_clock(
+        t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, every_ms(20)}), timer.clock)
+      .ok());
   EXPECT_EQ(t.engine.add_clock([] { return int64_t{0}; }), timer.clock)
     << "its place is used again";
 }
@@ -509,22 +429,20 @@ TEST(Clock, can_be_removed_when_it_drives_no_timer)
 TEST(Clock, of_a_timer_can_be_changed_and_its_period_starts_again)
 {
   Timer t;
-  int64_t ros_now_ns = 1000000000;
-  const ClockId ros_clock = t.engine.add_clock([&] { return ros_now_ns; });
-  const auto callback = t.every(10, milliseconds(1));
+  const ClockId ros_clock = t.add_told_clock();
+  const auto callback = t.with();
   EXPECT_EQ(
     t.run(
       100, {},
       [&] {
-        t.sim.sleep_until(at_ms(25));
+        t.until(25);
         EXPECT_FALSE(t.engine.set_timer_clock(callback, ros_clock + 1).ok());
         EXPECT_TRUE(t.engine.set_timer_clock(callback, ros_clock).ok());
-        t.sim.sleep_until(at_ms(50));  // nothing, unless that clock advances
-        ros_now_ns += 10000000;
-        t.engine.clock_changed(ros_clock);
-        t.sim.sleep_until(at_ms(63));
+        t.until(50);  // nothing, unless that clock advances
+        t.advance(10);
+        t.until(63);
         EXPECT_TRUE(t.engine.set_timer_clock(callback, kSteadyClock).ok());
-        t.sim.sleep_until(at_ms(75));
+        t.until(75);
         EXPECT_TRUE(t.engine.cancel_timer(callback).ok());
         EXPECT_TRUE(t.engine.set_timer_clock(callback, ros_clock).ok());
         EXPECT_TRUE(t.engine.is_timer_cancelled(callback));
@@ -536,12 +454,10 @@ TEST(Clock, the_system_clock_follows_a_step_within_a_tenth_of_a_second)
 {
   Timer t;
   t.sim.set_system_now_ns(1000000000000);
-  TimerOptions timer;
-  timer.clock = kSystemClock;
-  timer.one_shot = true;
-  t.every(60000, milliseconds(1), OverrunRule::kKeepLatest, 1, timer);
+  const TimerOptions timer = on(kSystemClock, every_ms(60000, true));
+  t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
   t.run(1000, {}, [&] {
-    t.sim.sleep_until(at_ms(450));
+    t.until(450);
     t.sim.set_system_now_ns(1000000000000 + 61000000000);
     t.sim.sleep_for(milliseconds(101));
     EXPECT_EQ(t.statistics("timer").executed, 1u);
@@ -553,7 +469,7 @@ TEST(TimerThread, waits_for_reservations_which_nothing_is_above)
   EngineOptions options;
   options.model = ExecutionModel::kIsolated;
   Timer t(options);
-  t.every(10, milliseconds(1));
+  t.with();
   CallbackOptions reserved = t.callback_options("reserved", milliseconds(7));
   reserved.attributes.policy = SchedulingPolicy::kDeadline;
   reserved.attributes.runtime = milliseconds(7);
@@ -583,6 +499,84 @@ TEST(TimerThread, ten_thousand_timers_all_fire_in_order)
   for (int i = 0; i < 10000; ++i) {
     ASSERT_EQ(fired[static_cast<std::size_t>(i)], microseconds(100 * (1 + i)));
   }
+}
+
+// Also where the callback that hears the clock takes its time, and others could run beside it.
+TEST(ToldClock, what_a_message_of_it_makes_due_comes_before_what_arrives_after_the_message)
+{
+  for (int variant = 0; variant < 4 * 2 * 4; ++variant) {
+    EngineOptions options;
+    options.model = static_cast<ExecutionModel>(std::min(variant / 8, 2));
+    options.release_and_execute = variant / 8 == 3;
+    const bool has_busy_group = variant / 4 % 2 == 1;
+    const int64_t message_ms = std::array<int64_t, 4>{9, 10, 11, 13}[variant % 4];
+    EngineOnSim t(options, 2);
+    int64_t ros_now_ns = 1000000000;
+    TimerOptions timer;
+    timer.clock = t.engine.add_clock([&] { return ros_now_ns; });
+    timer.period = milliseconds(10);
+    CallbackOptions clock = t.callback_options("clock", {});
+    clock.priority = 99;
+    clock.sets_clock = true;
+    t.add(clock, [&] {
+      t.work(2);
+      ros_now_ns += 15000000;
+      t.engine.clock_changed(timer.clock);
+    });
+    t.add_timer(t.callback_options("timer", milliseconds(1)), timer, "shared");
+    t.add(t.callback_options("message", milliseconds(1)), "shared");
+    t.add(t.callback_options("busy", milliseconds(7)), "shared");
+    std::vector<Arrival> arrivals = {{10, "clock"}, {message_ms, "message"}};
+    if (has_busy_group) {
+      arrivals.push_back({8, "busy"});
+    }
+    std::stable_sort(arrivals.begin(), arrivals.end(), [](const auto & a, const auto & b) {
+      return a.time_ms < b.time_ms;
+    });
+    std::string order;
+    for (const std::string & line : t.run(40, arrivals)) {
+      const std::string name = line.substr(line.find(' ') + 1);
+      order += name == "timer" || name == "message" ? name + ' ' : "";
+    }
+    EXPECT_EQ(order, message_ms < 10 ? "message timer " : "timer message ")
+      << to_string(options.model) << (options.release_and_execute ? " (executes)" : "")
+      << (has_busy_group ? ", busy, " : ", ") << message_ms;
+  }
+}
+
+// A clock that is told again and again does not hold others for ever, nor does one that nobody hears any more.
+TEST(ToldClock, holds_nothing_for_longer_than_its_message)
+{
+  EngineOptions options;
+  EngineOnSim t(options, 1);
+  TimerOptions timer = every_ms(10);
+  timer.clock = t.engine.add_clock([] { return int64_t{0}; });
+  timer.period = milliseconds(10);
+  t.add_timer(t.callback_options("timer", milliseconds(1)), timer);
+  CallbackOptions clock = t.callback_options("clock", milliseconds(4));
+  clock.depth = 1;
+  clock.priority = 1;
+  clock.sets_clock = true;
+  t.add(clock);
+  CallbackOptions message = t.callback_options("message", microseconds(100));
+  message.priority = 2;
+  t.add(message);
+  std::vector<Arrival> arrivals;
+  for (int64_t ms = 1; ms < 40; ++ms) {
+    arrivals.push_back({ms, "clock"});
+    arrivals.push_back({ms, "message"});
+  }
+  arrivals.push_back({45, "clock"});
+  for (int i = 0; i < 100; ++i) {
+    arrivals.push_back({45, "message"});
+  }
+  t.run(70, arrivals, [&] {
+    t.until(46);
+    EXPECT_GE(t.statistics("message").executed, 30u);
+    t.remove("clock");
+  });
+  const CallbackStatistics statistics = t.statistics("message");
+  EXPECT_EQ(statistics.executed + statistics.dropped, 139u);
 }
 
 }  // namespace

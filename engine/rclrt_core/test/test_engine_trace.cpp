@@ -43,17 +43,15 @@ TEST(TraceRecord, a_message_leads_to_the_job_that_published_it_and_to_the_root_o
   EngineOnSim engine;
   engine.add(engine.callback_options("last", milliseconds(1)));
   CallbackOptions middle = engine.callback_options("middle", {});
-  middle.run = [&](const Job &) {
-    engine.sim.work(milliseconds(2));
-    engine.engine.notify(*engine.callbacks.at("last"));
-    return true;
-  };
-  engine.add(middle);
+  engine.add(middle, [&] {
+    engine.work(2);
+    engine.notify("last");
+  });
   CallbackOptions first = middle;
   first.name = "first";
   first.run = [&](const Job &) {
-    engine.sim.work(milliseconds(3));
-    engine.engine.notify(*engine.callbacks.at("middle"));
+    engine.work(3);
+    engine.notify("middle");
     return true;
   };
   TimerOptions timer;
@@ -89,12 +87,8 @@ TEST(TraceRecord, of_another_executor_names_the_executor_of_the_publisher)
   std::shared_ptr<Callback> there;
   ASSERT_TRUE(other.add_callback(engine.callback_options("there", {}), group, &there).ok());
   CallbackOptions here = engine.callback_options("here", {});
-  here.run = [&](const Job &) {
-    other.notify(*there);
-    return true;
-  };
-  engine.add(here);
-  engine.run(10, {{1, "here"}}, [&] { engine.sim.sleep_until(at_ms(5)); });
+  engine.add(here, [&] { other.notify(*there); });
+  engine.run(10, {{1, "here"}}, [&] { engine.until(5); });
   ASSERT_TRUE(engine.sim.run([&] { EXPECT_TRUE(other.run_one(engine.sim.now())); }).ok());
   std::vector<rclrt_job_record> records;
   other.read_trace([&](const rclrt_job_record & record) { records.push_back(record); });
@@ -238,8 +232,8 @@ TEST(TraceRecord, tells_of_jobs_that_waited_when_their_callback_was_removed)
   EngineOnSim engine;
   engine.add(engine.callback_options("a", milliseconds(5)));
   engine.run(100, {{1, "a", 4}}, [&] {
-    engine.sim.sleep_until(at_ms(2));
-    engine.engine.remove(engine.callbacks.at("a"));
+    engine.until(2);
+    engine.remove("a");
   });
   ASSERT_EQ(engine.given_up.size(), 1u);
   EXPECT_EQ(engine.given_up[0].outcome, RCLRT_JOB_SKIPPED);
@@ -252,14 +246,12 @@ TEST(TraceRecord, names_the_message_that_was_taken_and_has_one_for_each_that_was
   const std::array<uint8_t, 16> gid = {1, 2, 3};
   const uint64_t publisher = publisher_in_trace(gid);
   CallbackOptions options = engine.callback_options("a", {});
-  options.run = [&](const Job &) {
+  engine.add(options, [&] {
     note_taken(publisher, 7);
-    engine.sim.work(milliseconds(1));
+    engine.work(1);
     note_published(publisher + 1, 9);
-    engine.sim.work(milliseconds(1));
-    return true;
-  };
-  engine.add(options);
+    engine.work(1);
+  });
   engine.add(engine.callback_options("b", {}));
   note_taken(publisher, 1);  // outside of jobs: nothing
   note_published(publisher, 1);
@@ -336,7 +328,7 @@ TEST(TraceSources, say_what_the_records_refer_to)
   engine.add(engine.callback_options("a", {}), "shared");
   engine.group("wide", 3);
   engine.add(engine.callback_options("gone", {}), "wide");
-  engine.engine.remove(engine.callbacks.at("gone"));
+  engine.remove("gone");
   const TraceSource source = engine.engine.trace_source();
   EXPECT_EQ(source.model, RCLRT_MODEL_EVENTS);
   EXPECT_EQ(source.ordering, RCLRT_ORDER_EDF);

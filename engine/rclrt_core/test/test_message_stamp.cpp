@@ -117,7 +117,7 @@ protected:
       EXPECT_EQ(deadline_counts_from(), DeadlineFrom::kHeaderStamp);
       const auto known = next < carried.size() ? carried[next] : std::nullopt;
       inherit_deadline(known, kToday + stamps_ms.at(next++) * kMs);
-      engine_.sim.work(milliseconds(2));
+      engine_.work(2);
       return true;
     };
     engine_.add(std::move(options));
@@ -129,8 +129,8 @@ protected:
     options.relative_deadline = relative_deadline;
     if (!notifies.empty()) {
       options.run = [this, notifies](const Job &) {
-        engine_.sim.work(milliseconds(2));
-        engine_.engine.notify(*engine_.callbacks.at(notifies));
+        engine_.work(2);
+        engine_.notify(notifies);
         return true;
       };
     }
@@ -142,7 +142,7 @@ protected:
   {
     Lines lines;
     engine_.run(100, arrivals, [&] {
-      engine_.sim.sleep_until(at_ms(90));
+      engine_.until(90);
       auto records = engine_.records();
       std::sort(records.begin(), records.end(), [](const auto & a, const auto & b) {
         return a.end_ns < b.end_ns;
@@ -233,9 +233,9 @@ TEST_F(StampedMessages, on_their_way_while_the_clock_steps_are_the_only_ones_tha
   const Lines lines = [&] {
     Lines found;
     engine_.run(100, {{12, "steps"}, {32, "steps"}, {60, "steps"}}, [&] {
-      engine_.sim.sleep_until(at_ms(30));
+      engine_.until(30);
       engine_.sim.set_system_now_ns(kToday + (30 - 3'600'000) * kMs);
-      engine_.sim.sleep_until(at_ms(90));
+      engine_.until(90);
       for (const rclrt_job_record & record : engine_.records()) {
         found.push_back(std::to_string(record.deadline_ns / kMs));
       }

@@ -16,14 +16,6 @@ namespace rclrt_core
 namespace
 {
 
-CallbackOptions fifo_callback(
-  EngineOnSim & engine, const std::string & name, int work_ms, int priority)
-{
-  CallbackOptions options = engine.callback_options(name, milliseconds(work_ms));
-  options.attributes = fifo(priority);
-  return options;
-}
-
 /// What a middleware does that delivers in the thread which publishes: one reader after the other, a millisecond
 /// each; then the publisher has a millisecond of work of its own.
 void publish_to(EngineOnSim & engine, const std::vector<std::string> & readers)
@@ -31,11 +23,11 @@ void publish_to(EngineOnSim & engine, const std::vector<std::string> & readers)
   {
     const Publication publication;
     for (const std::string & reader : readers) {
-      engine.engine.notify(*engine.callbacks.at(reader));
-      engine.sim.work(milliseconds(1));
+      engine.notify(reader);
+      engine.work(1);
     }
   }
-  engine.sim.work(milliseconds(1));
+  engine.work(1);
 }
 
 struct Scene
@@ -45,17 +37,13 @@ struct Scene
 
   void add_readers()
   {
-    engine.add(fifo_callback(engine, "mid", 30, 50));
-    engine.add(fifo_callback(engine, "high", 1, 80));
+    engine.add(engine.fifo_callback("mid", 30, 50));
+    engine.add(engine.fifo_callback("high", 1, 80));
   }
   void add_publisher(int priority, const std::vector<std::string> & readers)
   {
-    CallbackOptions publisher = fifo_callback(engine, "publisher", 0, priority);
-    publisher.run = [this, readers](const Job &) {
-      publish_to(engine, readers);
-      return true;
-    };
-    engine.add(std::move(publisher));
+    CallbackOptions publisher = engine.fifo_callback("publisher", 0, priority);
+    engine.add(publisher, [this, readers] { publish_to(engine, readers); });
   }
 
   EngineOnSim engine;
@@ -83,7 +71,7 @@ TEST(Publication, is_not_held_up_by_a_job_between_the_publisher_and_what_it_has_
       50, {{1, "publisher"}},
       [&] {
         scene.engine.sim.sleep_until(TimePoint(microseconds(1500)));
-        scene.engine.engine.notify(*scene.engine.callbacks.at("mid"));
+        scene.engine.notify("mid");
       }),
     (Lines{"1-1-34 publisher", "1-2-3 high", "1.5-3-33 mid"}));
 }
@@ -96,16 +84,16 @@ TEST(Publication, by_a_thread_that_is_not_the_engines_is_not_held_up_either)
   const Lines jobs = scene.engine.run(50, {}, [&] {
     std::unique_ptr<Thread> stranger;
     const auto body = [&] {
-      scene.engine.sim.sleep_until(at_ms(1));
+      scene.engine.until(1);
       {
         const Publication publication;
         for (const char * reader : {"mid", "high"}) {
-          scene.engine.engine.notify(*scene.engine.callbacks.at(reader));
-          scene.engine.sim.work(milliseconds(1));
+          scene.engine.notify(reader);
+          scene.engine.work(1);
         }
-        EXPECT_EQ(scene.engine.sim.read_back(scene.engine.sim.current_thread(), &during), 0);
+        during = scene.engine.in_force();
       }
-      EXPECT_EQ(scene.engine.sim.read_back(scene.engine.sim.current_thread(), &after), 0);
+      after = scene.engine.in_force();
     };
     scene.engine.start("stranger", {}, body, &stranger);
     stranger->join();
@@ -121,25 +109,21 @@ TEST(Publication, lends_urgency_but_no_cpus)
   std::vector<Attributes> during;
   const auto publish = [&] {
     const Publication publication;
-    engine.engine.notify(*engine.callbacks.at("high"));
+    engine.notify("high");
     EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &during.emplace_back()), 0);
   };
-  CallbackOptions high = fifo_callback(engine, "high", 1, 80);
+  CallbackOptions high = engine.fifo_callback("high", 1, 80);
   high.attributes.cpu_affinity = CpuSet({1});
   engine.add(std::move(high));
-  CallbackOptions publisher = fifo_callback(engine, "publisher", 0, 10);
+  CallbackOptions publisher = engine.fifo_callback("publisher", 0, 10);
   publisher.attributes.cpu_affinity = CpuSet({0});
-  publisher.run = [&](const Job &) {
-    publish();
-    return true;
-  };
-  engine.add(std::move(publisher));
+  engine.add(publisher, [&] { publish(); });
   engine.run(50, {{1, "publisher"}}, [&] {
     std::unique_ptr<Thread> stranger;
     Attributes attributes = fifo(10);
     attributes.cpu_affinity = CpuSet({0});
     const auto body = [&] {
-      engine.sim.sleep_until(at_ms(10));
+      engine.until(10);
       publish();
     };
     engine.start("stranger", attributes, body, &stranger);
@@ -163,10 +147,10 @@ TEST(Publication, to_a_callback_with_a_deadline_lends_what_orders_deadlines_or_n
     engine.run(20, {}, [&] {
       std::unique_ptr<Thread> stranger;
       const auto body = [&] {
-        engine.sim.sleep_until(at_ms(2));
+        engine.until(2);
         const Publication publication;
-        engine.engine.notify(*engine.callbacks.at("soon"));
-        EXPECT_EQ(engine.sim.read_back(engine.sim.current_thread(), &during), 0);
+        engine.notify("soon");
+        during = engine.in_force();
       };
       Attributes nice;
       nice.policy = SchedulingPolicy::kOther;
@@ -189,28 +173,25 @@ TEST(Publication, gives_back_what_the_publisher_had_also_when_nested)
   Scene scene;
   std::vector<int> priorities;
   const auto note = [&] {
-    Attributes now;
-    EXPECT_EQ(scene.engine.sim.read_back(scene.engine.sim.current_thread(), &now), 0);
+    const Attributes now = scene.engine.in_force();
     priorities.push_back(now.priority);
   };
-  CallbackOptions publisher = fifo_callback(scene.engine, "publisher", 0, 10);
-  publisher.run = [&](const Job &) {
+  CallbackOptions publisher = scene.engine.fifo_callback("publisher", 0, 10);
+  scene.engine.add(publisher, [&] {
     note();
     {
       const Publication outer;
       {
         const Publication inner;
-        scene.engine.engine.notify(*scene.engine.callbacks.at("mid"));
+        scene.engine.notify("mid");
         note();
       }
       note();  // only the outermost counts
-      scene.engine.engine.notify(*scene.engine.callbacks.at("high"));
+      scene.engine.notify("high");
       note();
     }
     note();
-    return true;
-  };
-  scene.engine.add(std::move(publisher));
+  });
   scene.engine.run(60, {{1, "publisher"}});
   EXPECT_EQ(priorities, (std::vector<int>{10, 50, 50, 80, 10}));
 }
@@ -221,14 +202,12 @@ TEST(Publication, lends_nothing_to_a_publisher_that_is_urgent_enough)
   options.model = ExecutionModel::kIsolated;  // threads keep what they have
   Scene scene(options);
   std::vector<int64_t> calls;
-  CallbackOptions publisher = fifo_callback(scene.engine, "publisher", 0, 90);
-  publisher.run = [&](const Job &) {
+  CallbackOptions publisher = scene.engine.fifo_callback("publisher", 0, 90);
+  scene.engine.add(publisher, [&] {
     const int64_t before = scene.engine.sim.counts().apply;
     publish_to(scene.engine, {"mid", "high"});
     calls.push_back(scene.engine.sim.counts().apply - before);
-    return true;
-  };
-  scene.engine.add(std::move(publisher));
+  });
   scene.engine.run(90, {{1, "publisher"}, {40, "publisher"}});
   // The first time the two sleepers are given what their callbacks ask for.
   EXPECT_EQ(calls, (std::vector<int64_t>{2, 0}));
@@ -249,27 +228,24 @@ TEST(Publication, to_a_sched_deadline_callback_is_under_fifo_99)
     std::vector<int> priorities;
     std::vector<int64_t> calls;
     const auto note = [&] {
-      Attributes now;
-      EXPECT_EQ(scene.engine.sim.read_back(scene.engine.sim.current_thread(), &now), 0);
+      const Attributes now = scene.engine.in_force();
       EXPECT_EQ(now.policy, SchedulingPolicy::kFifo);
       priorities.push_back(now.priority);
     };
-    CallbackOptions publisher = fifo_callback(scene.engine, "publisher", 0, priority);
-    publisher.run = [&](const Job &) {
+    CallbackOptions publisher = scene.engine.fifo_callback("publisher", 0, priority);
+    scene.engine.add(publisher, [&] {
       const int64_t before = scene.engine.sim.counts().apply;
       {
         const Publication publication;
         for (const char * reader : {"mid", "budget", "high"}) {
-          scene.engine.engine.notify(*scene.engine.callbacks.at(reader));
-          scene.engine.sim.work(milliseconds(1));
+          scene.engine.notify(reader);
+          scene.engine.work(1);
           note();
         }
       }
       note();
       calls.push_back(scene.engine.sim.counts().apply - before);
-      return true;
-    };
-    scene.engine.add(std::move(publisher));
+    });
     const Lines jobs = scene.engine.run(120, {{1, "publisher"}, {60, "publisher"}});
     EXPECT_EQ(calls.back(), priority == 99 ? 0 : 3) << "50, 99, nothing for 80, and back";
     EXPECT_EQ(
@@ -346,19 +322,15 @@ TEST(Publication, keeps_a_loan_from_a_job_that_waits_for_the_publisher)
 {
   // "waits" (60) is released into the publisher's group while it publishes to "mid" (50).
   Scene scene;
-  CallbackOptions publisher = fifo_callback(scene.engine, "publisher", 0, 10);
-  publisher.run = [&](const Job &) {
-    publish_to(scene.engine, {"mid"});
-    return true;
-  };
-  scene.engine.add(std::move(publisher), "group");
-  scene.engine.add(fifo_callback(scene.engine, "waits", 1, 60), "group");
+  CallbackOptions publisher = scene.engine.fifo_callback("publisher", 0, 10);
+  scene.engine.add(publisher, [&] { publish_to(scene.engine, {"mid"}); }, "group");
+  scene.engine.add(scene.engine.fifo_callback("waits", 1, 60), "group");
   EXPECT_EQ(
     scene.engine.run(
       60, {{1, "publisher"}},
       [&] {
         scene.engine.sim.sleep_until(TimePoint(microseconds(1500)));
-        scene.engine.engine.notify(*scene.engine.callbacks.at("waits"));
+        scene.engine.notify("waits");
       }),
     (Lines{"1-1-3 publisher", "1.5-3-4 waits", "1-4-34 mid"}));
 }
@@ -374,11 +346,7 @@ TEST(Publication, of_a_job_with_a_later_deadline_is_as_urgent_as_what_it_release
     return callback;
   };
   CallbackOptions publisher = ext("publisher", 100, 0);
-  publisher.run = [&](const Job &) {
-    publish_to(scene.engine, {"mid", "high"});
-    return true;
-  };
-  scene.engine.add(std::move(publisher));
+  scene.engine.add(publisher, [&] { publish_to(scene.engine, {"mid", "high"}); });
   scene.engine.add(ext("mid", 60, 30));
   scene.engine.add(ext("high", 20, 1));
   EXPECT_EQ(

@@ -201,8 +201,7 @@ std::vector<std::pair<int64_t, std::string>> every(
 
 TEST(Waiting, a_thread_that_looks_for_work_gives_way_and_its_job_has_its_attributes)
 {
-  for (const ExecutionModel model :
-       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+  for (const ExecutionModel model : kModels) {
     SCOPED_TRACE(to_string(model));
     Scene scene(2, options_of(waiting(Waiting::kSpin, milliseconds(3)), model));
     scene.add("a", fifo(80), microseconds(100));
@@ -315,8 +314,7 @@ TEST(Waiting, adaptive_sleeps_until_shortly_before_the_next_job)
 /// Whatever the waiting, virtual time shows no difference: a look costs nothing there.
 TEST(Waiting, does_not_change_what_runs_when)
 {
-  for (const ExecutionModel model :
-       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+  for (const ExecutionModel model : kModels) {
     for (unsigned seed = 0; seed < 30; ++seed) {
       Lines jobs;
       for (const Waiting kind : {Waiting::kBlock, Waiting::kSpin, Waiting::kAdaptive}) {
@@ -366,8 +364,7 @@ TEST(LinuxSpin, ends_when_the_word_changes_and_when_the_time_is_up)
 TEST(LinuxSpin, no_job_is_lost_between_looking_and_sleeping)
 {
   constexpr int kJobs = 3000;
-  for (const ExecutionModel model :
-       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+  for (const ExecutionModel model : kModels) {
     LinuxPlatform linux;
     EngineOptions options = options_of(waiting(Waiting::kSpin, microseconds(50)), model);
     Engine engine(linux, options);
