@@ -1,8 +1,8 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * The functions that rclrt_micro needs from the machine. A port fills this in; see the porting
- * guide in README.md.
+ * The functions that rclrt_micro needs from the machine. A port fills this in; see
+ * docs/how-to/port-to-a-board.md.
  */
 #ifndef RCLRT_MICRO__PORT_H_
 #define RCLRT_MICRO__PORT_H_
@@ -45,7 +45,7 @@ struct rclrt_transport
   void * context;
   /* True when the line is ready for use. */
   bool (*open)(void * context);
-  void (*close)(void * context); /* also ends a write() under way: see README.md, Porting */
+  void (*close)(void * context); /* also ends a write() under way: see the guide */
   /* Send. Returns `size` when the bytes are on their way and may be overwritten; 0 when they are
    * still being read (DMA): rclrt_daemon_transmitted() is then called once, when they are not; a
    * negative number when they are lost. A DMA that can hang needs a time limit in the port, which
@@ -55,8 +55,7 @@ struct rclrt_transport
   /* Receive at most `capacity` bytes, a datagram at a time on a line of datagrams, waiting at most
    * `timeout_ns`. Returns the bytes, 0 for none, a negative number when the line is broken. A port
    * that receives by interrupt calls rclrt_daemon_received() from there instead, and only waits for
-   * an interrupt here. An interrupt that came just before the call must end the wait too
-   * (README.md, Porting). */
+   * an interrupt here. An interrupt that came just before the call must end the wait too. */
   ptrdiff_t (*read)(void * context, uint8_t * bytes, size_t capacity, uint64_t timeout_ns);
 };
 
