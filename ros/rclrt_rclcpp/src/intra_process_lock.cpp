@@ -22,7 +22,7 @@ namespace
 NextDefinition<int(pthread_rwlock_t *)> next_read_lock("pthread_rwlock_rdlock");
 NextDefinition<int(pthread_rwlock_t *)> next_unlock("pthread_rwlock_unlock");
 
-[[gnu::constructor]] void look_up_all()
+[[gnu::constructor]] void look_up_locks()
 {
   next_read_lock.get();
   next_unlock.get();

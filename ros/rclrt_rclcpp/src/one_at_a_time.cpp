@@ -51,7 +51,7 @@ RCLRT_NEXT(rcl_node_type_description_service_handle_request);
 #endif
 
 /// So that nothing is looked up, which takes the loader's lock, after start and under a mutex.
-[[gnu::constructor]] void look_up_all()
+[[gnu::constructor]] void look_up_functions_of_rcl()
 {
   next_rcl_clock_add_jump_callback.get();
   next_rcl_clock_remove_jump_callback.get();

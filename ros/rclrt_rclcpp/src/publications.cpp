@@ -38,7 +38,7 @@ NextDefinition<rmw_publisher_t *(
 Next<rmw_node_t *, rmw_publisher_t *> next_destroy_publisher("rmw_destroy_publisher");
 
 /// So that nothing is looked up, which may allocate, after start.
-[[gnu::constructor]] void look_up_all()
+[[gnu::constructor]] void look_up_functions_of_rmw()
 {
   next_publish.get();
   next_publish_serialized.get();
