@@ -23,6 +23,7 @@ namespace
 
 using std_srvs::srv::SetBool;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 template <typename T>
 class TraceServices : public ExecutorSuite<T>
@@ -69,7 +70,8 @@ TYPED_TEST(TraceServices, begin_and_end_the_files_of_an_executor)
   ASSERT_TRUE(wait_for([this] { return this->services().size() == 1; }));
   const auto [name, type] = *this->services().begin();
   EXPECT_EQ(type, "std_srvs/srv/SetBool");
-  EXPECT_THAT(name, HasSubstr("/test_trace_service_"));
+  // The digits at the end are those of no other process, in whatever PID namespace.
+  EXPECT_THAT(name, MatchesRegex("/rclrt/trace/test_trace_service_[0-9]+_[0-9]+_[0-9a-f]{16}"));
   const auto client = this->node->template create_client<SetBool>(name);
   ASSERT_TRUE(client->wait_for_service(kPatience));
   const auto call = [&client](bool begin) {

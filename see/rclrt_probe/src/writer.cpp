@@ -53,25 +53,15 @@ std::string name_of_program()
   return name.substr(0, 60);
 }
 
-/// Without what another program of this process has left, before exec().
-std::string free_base()
+/// What files of this program are called, without the ending: <program>-<process>-<random digits>. Containers may share
+/// the folder and the number of the process; a program before exec() has had both, too.
+std::string new_base()
 {
   const char * const folder = std::getenv("RCLRT_PROBE_FOLDER");
   const std::filesystem::path path = folder ? folder : ".";
   mkdir(path.c_str(), 0777);
-  const std::string plain = name_of_program() + "-" + std::to_string(getpid());
-  std::string name = plain;
-  std::error_code error;
-  for (int i = 2; i < 1000; ++i) {
-    bool is_free = true;
-    for (const auto & entry : std::filesystem::directory_iterator(path, error)) {
-      is_free &= entry.path().filename().string().rfind(name + ".", 0) != 0;
-    }
-    if (is_free) {
-      break;
-    }
-    name = plain + "_" + std::to_string(i);
-  }
+  const std::string name =
+    name_of_program() + "-" + std::to_string(getpid()) + "-" + rclrt_core::random_digits();
   return (path / name).string();
 }
 
@@ -145,7 +135,7 @@ rclrt_core::TraceFile & Writer::file_of(uint16_t executor)
   std::unique_ptr<rclrt_core::TraceFile> & file = files_[executor];
   if (!file) {
     if (base_.empty()) {
-      base_ = free_base();
+      base_ = new_base();
     }
     file = std::make_unique<rclrt_core::TraceFile>();
     const std::string number = executor == 0 ? "" : "." + std::to_string(executor);

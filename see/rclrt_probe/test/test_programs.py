@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -111,6 +112,20 @@ def test_a_program_that_becomes_another_one_leaves_both_traces(tmp_path: Path) -
     seen = observe([FAKE, "exec", "10"], tmp_path)
     assert len({trace.header.process for trace in seen.traces.values()}) == 1
     assert seen.jobs == {TIMER: 20, TOPIC: 20}
+
+
+def test_programs_of_two_containers_with_one_number_and_one_folder_leave_both_traces(
+    tmp_path: Path,
+) -> None:
+    if not shutil.which("unshare"):
+        pytest.skip("there is no unshare")
+    one = f"unshare -r --pid --fork {FAKE} jobs 200"
+    seen = observe(["sh", "-c", f"{one} & {one} & wait"], tmp_path)
+    if "unshare" in seen.process.stderr:
+        pytest.skip(f"no PID namespaces can be made here: {seen.process.stderr}")
+    digits = [re.fullmatch(r"fake_program-1-([0-9a-f]{16})(\.\d+)?\.trace", t) for t in seen.traces]
+    assert len({found[1] for found in digits if found}) == 2, list(seen.traces)
+    assert seen.jobs == {TIMER: 400, TOPIC: 400}
 
 
 @pytest.mark.parametrize(("mode", "status"), [("_exit", 3), ("kill", -signal.SIGKILL)])

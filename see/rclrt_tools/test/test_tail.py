@@ -53,7 +53,7 @@ class Probed:
         )
         assert self.process.stdout is not None
         self.process.stdout.readline()
-        self.path = folder / f"talker-{self.process.pid}.1.trace"
+        self.path = folder / f"talker-{self.process.pid}-{7:016x}.1.trace"
         self.write(
             layout.HEADER.pack(layout.MAGIC, 2, 128, bytes(16), 0, self.process.pid, 1, 0, 0, 0)
         )

@@ -89,8 +89,11 @@ public:
 /// Error: there is no such directory, or no room in it; the text says why. May block.
 Status make_live_trace(std::shared_ptr<TraceMemory> * memory);
 
+/// 16 hexadecimal digits, others with each call. No other process has them, in whatever namespace.
+std::string random_digits();
+
 /// What a file for traces of this process is called in a folder that programs share, without the ending:
-/// <program>-<process>-<executor>-<16 random digits>. Programs in containers with PID namespaces of their own may have the
+/// <program>-<process>-<executor>-<random_digits()>. Programs in containers with PID namespaces of their own may have the
 /// first three in common. Another name with each call.
 std::string trace_name(uint32_t executor);
 

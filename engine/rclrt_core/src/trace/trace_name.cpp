@@ -16,12 +16,7 @@
 
 namespace rclrt_core
 {
-namespace
-{
 
-constexpr std::size_t kRandomDigits = 16;
-
-/// No other process has them, in whatever namespace.
 std::string random_digits()
 {
   uint64_t number = 0;
@@ -30,15 +25,13 @@ std::string random_digits()
     clock_gettime(CLOCK_MONOTONIC, &now);
     number = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
   }
-  std::string digits(kRandomDigits, '0');
+  std::string digits(16, '0');
   for (char & digit : digits) {
     digit = "0123456789abcdef"[number & 15];
     number >>= 4;
   }
   return digits;
 }
-
-}  // namespace
 
 std::string program_in_trace_name()
 {

@@ -13,13 +13,11 @@
 #include "rclrt_front_end/recorder.hpp"
 
 #ifdef RCLRT_HAS_STD_SRVS
-#include <unistd.h>
-
-#include <cerrno>
 #include <string>
 #include <utility>
 
 #include "rcl/service.h"
+#include "rclrt_core/trace_file.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rosidl_runtime_c/string_functions.h"
 #include "std_srvs/srv/detail/set_bool__functions.h"
@@ -31,7 +29,8 @@ namespace rclrt_front_end
 
 #ifdef RCLRT_HAS_STD_SRVS
 
-/// The service /rclrt/trace/<program>_<process>_<executor>, made when it is first looked at. For one thread at a time.
+/// The service /rclrt/trace/<rclrt_core::trace_name()>, with `_` for what a name of ROS may not have. It is made when it
+/// is first looked at. For one thread at a time.
 class TraceServiceOnRcl
 {
 public:
@@ -87,7 +86,7 @@ private:
   static std::string name_of(unsigned executor)
   {
     std::string name;
-    for (const char letter : std::string(program_invocation_short_name)) {
+    for (const char letter : rclrt_core::trace_name(executor)) {
       const bool is_digit = letter >= '0' && letter <= '9';
       if (is_digit && name.empty()) {
         name = "program_";  // no name of ROS begins with a digit
@@ -98,8 +97,7 @@ private:
         name += is_plain ? letter : '_';
       }
     }
-    name += name.empty() || name.back() != '_' ? "_" : "";
-    return "/rclrt/trace/" + name + std::to_string(getpid()) + "_" + std::to_string(executor);
+    return "/rclrt/trace/" + name;
   }
 
   rcl_ret_t answer(rmw_request_id_t & who, const TraceAnswer & answer)

@@ -33,7 +33,7 @@ def probed_files(proc: Path = Path("/proc")) -> list[Path]:
             if folder is None:
                 continue
             place = (process / "cwd").readlink() / os.fsdecode(folder)
-            name = re.compile(rf".*-{process.name}(_\d+)?(\.\d+)?\.trace")
+            name = re.compile(rf".*-{process.name}-[0-9a-f]{{16}}(\.\d+)?\.trace")
             found += [path for path in place.iterdir() if name.fullmatch(path.name)]
         except (OSError, ValueError):
             continue
