@@ -445,20 +445,18 @@ TYPED_TEST(AttributesTest, refused_attributes_are_a_finding_in_the_log_and_requi
       const Log log;
       const auto executor = this->make_executor(options);
       executor->add_node(node);
-      std::string text;
+      // Of all that is refused for one reason the log has the first only.
+      const std::string text = "is refused for this reason is not told here";
       for (int i = 0; i < 2; ++i) {
         policy = SchedulingPolicy::kUnchanged;
         const Spinning spinning(*executor);
         EXPECT_TRUE(wait_for([&] { return policy != SchedulingPolicy::kUnchanged; }));
         EXPECT_EQ(policy, SchedulingPolicy::kOther);
         const auto findings = executor->findings();
-        const auto refusal =
-          std::find_if(findings.begin(), findings.end(), [](const auto & finding) {
-            return finding.error_number == EPERM &&
-                   finding.subject.find("timer") != std::string::npos;
-          });
-        ASSERT_NE(refusal, findings.end());
-        text = refusal->subject + ": " + refusal->what;  // the remedy may have been told before
+        EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const auto & finding) {
+          return finding.error_number == EPERM &&
+                 finding.subject.find("timer") != std::string::npos;
+        }));
         EXPECT_TRUE(wait_for([&] { return log.times(text) > 0; }));
       }
       EXPECT_EQ(log.times(text), 1U);
