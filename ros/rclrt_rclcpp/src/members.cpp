@@ -21,6 +21,7 @@
 #include "rcl/subscription.h"
 #include "rclcpp/experimental/subscription_intra_process_base.hpp"
 #include "rclcpp/logging.hpp"
+#include "rclcpp_action/client.hpp"
 #include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_front_end/leading_stamp_on_rcl.hpp"
 #include "rclrt_front_end/status_event_on_rcl.hpp"
@@ -178,6 +179,10 @@ void EngineExecutor::Impl::add_waitable(
     announce.is_intra_process = true;
   } else {
     needs_data = false;
+    if (dynamic_cast<const rclcpp_action::ClientBase *>(waitable.get())) {
+      kind = CallbackKind::kClient;  // a callback that waits for its responses is told
+      label = "action";
+    }
   }
   const auto timers = waitable->get_number_of_ready_timers() > 0
                         ? std::make_shared<WaitableTimers>(*waitable, context_)

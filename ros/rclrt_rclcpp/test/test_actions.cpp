@@ -189,6 +189,44 @@ TYPED_TEST(Actions, a_client_whose_callbacks_may_overlap_gets_everything_of_many
   EXPECT_TRUE(wait_for([&] { return results == kGoals; })) << results;
 }
 
+TYPED_TEST(Actions, a_callback_that_waits_for_a_client_of_its_own_group_is_told_with_it)
+{
+  if constexpr (kIsOurs<TypeParam>) {
+    const auto far = this->make_node("far");
+    const auto server = rclcpp_action::create_server<Fibonacci>(
+      far, "fibonacci",
+      [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
+        return rclcpp_action::GoalResponse::REJECT;
+      },
+      [](const std::shared_ptr<ServerHandle> &) { return rclcpp_action::CancelResponse::REJECT; },
+      [](const std::shared_ptr<ServerHandle> &) {});
+    rclcpp::executors::SingleThreadedExecutor others(this->executor_options());
+    others.add_node(far);
+    const Spinning others_spin(others);
+    this->client_ = rclcpp_action::create_client<Fibonacci>(this->node_, "fibonacci");
+    std::atomic<bool> is_told{false};
+    std::atomic<bool> has_ended{false};
+    const auto timer = this->node_->create_wall_timer(milliseconds(5), [&] {
+      if (this->client_->action_server_is_ready() && !has_ended) {
+        this->client_->async_send_goal(Fibonacci::Goal());
+        has_ended = wait_for([&] { return is_told.load(); });
+      }
+    });
+    this->executor_->add_node(this->node_);
+    const Spinning spinning(*this->executor_);
+    EXPECT_TRUE(wait_for([&] {
+      for (const auto & finding : this->executor_->findings()) {
+        is_told = is_told || (finding.subject == "'/node/client/action'" &&
+                              finding.what.find("'/node/timer/5ms'") != std::string::npos);
+      }
+      return is_told.load();
+    }));
+    EXPECT_TRUE(wait_for([&] { return has_ended.load(); }));
+  } else {
+    GTEST_SKIP() << "rclcpp's own have no findings";
+  }
+}
+
 TYPED_TEST(Actions, servers_and_clients_without_goals_have_no_jobs)
 {
   if constexpr (kIsOurs<TypeParam>) {
@@ -208,7 +246,8 @@ TYPED_TEST(Actions, servers_and_clients_without_goals_have_no_jobs)
     const Spinning spinning(*this->executor_);
     std::this_thread::sleep_for(milliseconds(100));
     for (const auto & [name, statistics] : this->executor_->statistics()) {
-      if (name.find("/waitable/") != std::string::npos) {
+      const auto has = [text = name](const char * part) { return text.find(part) != text.npos; };
+      if (has("/waitable/") || has("/client/action")) {
         EXPECT_LT(statistics.released, 5U) << name;
       }
     }

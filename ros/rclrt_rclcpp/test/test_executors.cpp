@@ -176,6 +176,41 @@ TYPED_TEST(Executors, a_service_that_lets_go_of_itself_its_group_and_others_stil
   EXPECT_EQ(answer.get()->result.names, std::vector<std::string>{"answer"});
 }
 
+// However long after its request: nothing here counts the time.
+TYPED_TEST(Executors, answers_may_come_later_than_those_to_later_requests)
+{
+  using Service = rclcpp::Service<ListParameters>;
+  using Header = std::shared_ptr<rmw_request_id_t>;
+  std::mutex mutex;
+  std::vector<Header> open;
+  const auto service = this->node_->template create_service<ListParameters>(
+    "later", [&](
+               const std::shared_ptr<Service> &, const Header & header,
+               const std::shared_ptr<ListParameters::Request> &) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      open.push_back(header);
+    });
+  const auto client = this->node_->template create_client<ListParameters>("later");
+  this->executor_->add_node(this->node_);
+  const Spinning spinning(*this->executor_);
+  ASSERT_TRUE(client->wait_for_service(seconds(30)));
+  std::vector<typename rclcpp::Client<ListParameters>::FutureAndRequestId> answers;
+  for (std::size_t i = 0; i < 3; ++i) {
+    answers.push_back(client->async_send_request(std::make_shared<ListParameters::Request>()));
+    ASSERT_TRUE(wait_for([&] {
+      const std::lock_guard<std::mutex> lock(mutex);
+      return open.size() == i + 1;
+    }));
+  }
+  for (std::size_t i = 3; i-- > 0;) {
+    ListParameters::Response response;
+    response.result.names = {std::to_string(i)};
+    service->send_response(*open[i], response);
+    ASSERT_EQ(answers[i].wait_for(seconds(30)), std::future_status::ready);
+    EXPECT_EQ(answers[i].get()->result.names, std::vector<std::string>{std::to_string(i)});
+  }
+}
+
 TYPED_TEST(Executors, a_service_may_wait_for_a_client_of_another_group)
 {
   if (
