@@ -7,7 +7,6 @@
 
 #include "engine_impl.hpp"
 #include "messages/publication.hpp"
-#include "messages/stamps.hpp"
 #include "platform/forks.hpp"
 
 namespace rclrt_core

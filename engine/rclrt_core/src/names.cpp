@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "rclrt_core/callback.hpp"
+
+#include <system_error>
+
 #include "rclrt_core/engine.hpp"
+#include "rclrt_core/status.hpp"
 
 namespace rclrt_core
 {
@@ -77,6 +81,18 @@ const char * to_string(Waiting waiting) noexcept
       return "adaptive";
   }
   return "unknown";
+}
+
+std::string to_string(const Finding & finding)
+{
+  std::string text = finding.subject + ": " + finding.what;
+  if (finding.error_number != 0) {
+    text += " (" + std::generic_category().message(finding.error_number) + ")";
+  }
+  if (!finding.fix.empty()) {
+    text += ". " + finding.fix;
+  }
+  return text;
 }
 
 }  // namespace rclrt_core

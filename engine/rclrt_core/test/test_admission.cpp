@@ -3,7 +3,7 @@
 
 // Budgets that do not fit together: who gives way, in virtual time.
 
-#include "../src/budgets/admission.hpp"
+#include "../src/budgets/accounts.hpp"
 
 #include <random>
 

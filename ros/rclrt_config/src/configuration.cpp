@@ -12,7 +12,6 @@
 
 #include "cie_file.hpp"
 #include "configuration_impl.hpp"
-#include "parameters_file.hpp"
 #include "plan_header.hpp"
 #include "yaml_map.hpp"
 

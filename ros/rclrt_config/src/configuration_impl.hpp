@@ -5,6 +5,8 @@
 #ifndef CONFIGURATION_IMPL_HPP_
 #define CONFIGURATION_IMPL_HPP_
 
+#include <yaml-cpp/yaml.h>
+
 #include <optional>
 #include <set>
 #include <string>
@@ -37,6 +39,11 @@ struct Configuration::Impl
   std::set<std::string> cie_ids;
   std::set<std::string> nodes;
 };
+
+/// Reads the `rclrt` entries of a ROS parameters file and passes over everything else in it.
+
+/// Throws YamlError.
+Document read_parameters_file(const YAML::Node & root, const std::string & file, int cpu_count);
 
 }  // namespace rclrt_config
 

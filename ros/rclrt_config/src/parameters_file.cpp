@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parameters_file.hpp"
+#include "configuration_impl.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -9,9 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "attribute_fields.hpp"
-#include "budget_field.hpp"
-#include "chain_fields.hpp"
+#include "fields.hpp"
 
 namespace rclrt_config
 {

@@ -8,11 +8,17 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "rclrt_core/status.hpp"
 
 namespace rclrt_config
 {
+
+/// SHA-256 (FIPS 180-4), to tell whether a plan was edited. Not for secrets.
+
+/// 64 hexadecimal digits.
+std::string sha256(std::string_view text);
 
 /// Why what `text` says of chains is not proved: it is a plan that was edited, or one of a newer program. `name` stands
 /// for the file. Nothing: it is no plan, or is as it was made.

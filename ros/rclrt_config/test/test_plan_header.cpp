@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "machine_of.hpp"
-#include "sha256.hpp"
 
 namespace rclrt_config
 {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "stalls.hpp"
+#include "assumptions.hpp"
 
 namespace rclrt_front_end
 {

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "assumptions.hpp"
 #include "rclrt_core/linux_platform.hpp"
-#include "stalls.hpp"
 
 namespace rclrt_front_end
 {

@@ -3,7 +3,14 @@
 
 #include "arguments.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "rcl/allocator.h"
+#include "rcl/arguments.h"
+#include "rcl_yaml_param_parser/parser.h"
 #include "rclrt_config/configuration.hpp"
 #include "rclrt_rcl/error.hpp"
 
@@ -77,4 +84,106 @@ void reject_unknown_ros_arguments(const rcl_arguments_t & arguments, const char 
 }
 
 }  // namespace detail
+namespace detail
+{
+namespace
+{
+
+using Parts = std::vector<std::string>;
+
+Parts split(const std::string & name)
+{
+  Parts parts;
+  std::size_t begin = 0;
+  while (begin <= name.size()) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    if (end > begin) {
+      parts.push_back(name.substr(begin, end - begin));
+    }
+    begin = end + 1;
+  }
+  return parts;
+}
+
+bool matches(const Parts & pattern, std::size_t p, const Parts & name, std::size_t n)
+{
+  if (p == pattern.size()) {
+    return n == name.size();
+  }
+  if (pattern[p] == "**") {
+    return matches(pattern, p + 1, name, n) ||
+           (n < name.size() && matches(pattern, p, name, n + 1));
+  }
+  return n < name.size() && (pattern[p] == "*" || pattern[p] == name[n]) &&
+         matches(pattern, p + 1, name, n + 1);
+}
+
+ParameterValue to_value(const rcl_variant_t & variant)
+{
+  if (variant.bool_value != nullptr) {
+    return *variant.bool_value;
+  }
+  if (variant.integer_value != nullptr) {
+    return *variant.integer_value;
+  }
+  if (variant.double_value != nullptr) {
+    return *variant.double_value;
+  }
+  if (variant.string_value != nullptr) {
+    return std::string(variant.string_value);
+  }
+  return {};
+}
+
+void read(const rcl_arguments_t & arguments, const std::string & node, Parameters::Values * values)
+{
+  rcl_params_t * given = nullptr;
+  throw_unless_ok(
+    rcl_arguments_get_param_overrides(&arguments, &given), "reading parameters for '" + node + "'");
+  if (given == nullptr) {
+    return;
+  }
+  const std::unique_ptr<rcl_params_t, decltype(&rcl_yaml_node_struct_fini)> guard(
+    given, &rcl_yaml_node_struct_fini);
+  for (std::size_t i = 0; i < given->num_nodes; ++i) {
+    if (!names_node(given->node_names[i], node)) {
+      continue;
+    }
+    const rcl_node_params_t & parameters = given->params[i];
+    for (std::size_t j = 0; j < parameters.num_params; ++j) {
+      (*values)[parameters.parameter_names[j]] = to_value(parameters.parameter_values[j]);
+    }
+  }
+}
+
+}  // namespace
+
+bool names_node(const std::string & pattern, const std::string & fully_qualified_name)
+{
+  return matches(split(pattern), 0, split(fully_qualified_name), 0);
+}
+
+Parameters given_parameters(const rcl_context_t & context, const rcl_node_t & node)
+{
+  const std::string name = rcl_node_get_fully_qualified_name(&node);
+  const rcl_node_options_t & options = *rcl_node_get_options(&node);
+  Parameters::Values values;
+  if (options.use_global_arguments && context.global_arguments.impl != nullptr) {
+    read(context.global_arguments, name, &values);
+  }
+  if (options.arguments.impl != nullptr) {
+    read(options.arguments, name, &values);
+  }
+  return Parameters(std::move(values));
+}
+
+}  // namespace detail
+
+const char * Parameters::type_name(const ParameterValue & value) noexcept
+{
+  constexpr const char * kNames[] = {
+    "a list", "true or false", "a whole number", "a number with a fraction", "text"};
+  return kNames[value.index()];
+}
+
 }  // namespace rclrt_rcl

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "logging_mutex.hpp"
 #include "queue_depth.hpp"
 #include "rare_log.hpp"
 #include "rcl/graph.h"
@@ -13,7 +14,6 @@
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl
 {

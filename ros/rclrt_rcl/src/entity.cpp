@@ -15,6 +15,7 @@
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/error.hpp"
+#include "rclrt_rcl/waitable.hpp"
 #include "rcutils/logging_macros.h"
 
 namespace rclrt_rcl
@@ -250,5 +251,13 @@ void Entity::finish_closing()
   set_on_ready({});
   group_->remove(shared_from_this());
 }
+
+Waitable::Waitable(
+  EntitySetup setup, std::shared_ptr<Context> context, std::function<void()> callback)
+: Entity(std::move(setup), 1), context_(std::move(context)), callback_(std::move(callback))
+{
+}
+
+std::vector<WaitHandle> Waitable::wait_handles() { return {guard_condition(context_)}; }
 
 }  // namespace rclrt_rcl

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "arguments.hpp"
-#include "given_parameters.hpp"
 #include "logging_mutex.hpp"
 #include "node_state.hpp"
 #include "rcl/graph.h"

@@ -7,13 +7,13 @@
 #include <mutex>
 #include <utility>
 
+#include "logging_mutex.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/sent_message.hpp"
 #include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rmw/rmw.h"
-#include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl
 {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "logging_mutex.hpp"
 #include "queue_depth.hpp"
 #include "rare_log.hpp"
 #include "rclrt_core/engine.hpp"
@@ -13,7 +14,6 @@
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_front_end/requests_on_rcl.hpp"  // here: every node has services, so this file is in every program
 #include "rclrt_rcl/error.hpp"
-#include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl
 {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "logging_mutex.hpp"
 #include "queue_depth.hpp"
 #include "rare_log.hpp"
 #include "rcl/graph.h"
@@ -17,7 +18,6 @@
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "type_cache_mutex.hpp"
 
 namespace rclrt_rcl
 {

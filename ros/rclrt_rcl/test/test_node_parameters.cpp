@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "arguments.hpp"
 #include "error_text.hpp"
 #include "fixture.hpp"
-#include "given_parameters.hpp"
 
 namespace rclrt_rcl
 {

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which budgets there are and whose they are, which of them fit (admission.hpp), and with what urgency they are watched.
+/// Which budgets there are and whose they are, which of them fit, and with what urgency they are watched.
 #ifndef ACCOUNTS_HPP_
 #define ACCOUNTS_HPP_
 
@@ -11,13 +11,27 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "budgets/budgets.hpp"
+#include "rclrt_core/budget.hpp"
 #include "rclrt_core/engine.hpp"
 #include "trace/findings.hpp"
 
 namespace rclrt_core
 {
+
+/// Whose budgets fit: docs/decisions/0016-budgets.md has the rules.
+struct Claim
+{
+  Budget budget;
+  // The outcome:
+  bool has_room = true;
+  Duration period{0};  ///< in force
+};
+
+/// `claims` in the order in which they came; `capacity` in CPUs. The budgets that have room use at most that together.
+void admit(double capacity, std::vector<Claim> * claims) noexcept;
 
 /// By name; the key is that of the node.
 using Callbacks = std::unordered_map<std::string_view, std::shared_ptr<CallbackNode>>;

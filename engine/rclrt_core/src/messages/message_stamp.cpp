@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "engine_impl.hpp"
-#include "messages/stamps.hpp"
+#include "messages/publication.hpp"
 
 namespace rclrt_core
 {

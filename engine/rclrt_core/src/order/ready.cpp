@@ -4,7 +4,7 @@
 #include "order/ready.hpp"
 
 #include "threads/crew.hpp"
-#include "trace/record.hpp"
+#include "trace/trace_log.hpp"
 
 namespace rclrt_core
 {

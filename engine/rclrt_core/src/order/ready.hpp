@@ -44,7 +44,7 @@ struct Lane;
 struct CallbackNode;
 struct Worker;
 
-/// What makes a callback a timer; see timer_queue.hpp.
+/// What makes a callback a timer; see timer_clocks.hpp.
 struct TimerNode
 {
   CallbackNode * callback = nullptr;
@@ -102,7 +102,7 @@ struct BudgetNode
   Members members;  // changed under both locks of the engine
   const Budget budget;
   uint64_t number = 0;              // in order of arrival
-  Duration period = budget.period;  // in force: see admission.hpp
+  Duration period = budget.period;  // in force: see accounts.hpp
   bool has_room = true;             // likewise
   bool told_of_room = false;        // that it has none; under the configuration lock, as the next
   bool told_of_period = false;

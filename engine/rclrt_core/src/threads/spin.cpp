@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "engine_impl.hpp"
-#include "threads/beat.hpp"
+#include "threads/lookouts.hpp"
 
 namespace rclrt_core
 {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "engine_impl.hpp"
-#include "messages/stamps.hpp"
-#include "trace/record.hpp"
+#include "messages/publication.hpp"
+#include "trace/trace_log.hpp"
 
 namespace rclrt_core
 {

@@ -7,16 +7,73 @@
 #define TIMER_CLOCKS_HPP_
 
 #include <algorithm>
+#include <boost/intrusive/set.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "order/ready.hpp"
 #include "rclrt_core/engine.hpp"
-#include "timers/timer_queue.hpp"
 
 namespace rclrt_core
 {
+
+/// Armed timers of one clock, ordered by their next nominal release.
+///
+/// A data structure without a thread or lock: the engine's lock protects it and a worker that
+/// drives timers looks at it. Nominal releases lie on the grid first + k * period, whatever the
+/// lateness; how many of several due ones become jobs is the overrun rule's choice. Arm, disarm
+/// and release are O(log n), whatever the number of missed periods.
+
+/// `time_ns + duration_ns`, at most INT64_MAX and at least INT64_MIN / 2, so that any time can be
+/// subtracted from a time of today.
+inline int64_t add_saturating_ns(int64_t time_ns, int64_t duration_ns) noexcept
+{
+  int64_t sum_ns = 0;
+  if (__builtin_add_overflow(time_ns, duration_ns, &sum_ns)) {
+    return duration_ns < 0 ? INT64_MIN / 2 : INT64_MAX;
+  }
+  return std::max(sum_ns, INT64_MIN / 2);
+}
+
+class TimerQueue
+{
+public:
+  bool empty() const noexcept { return timers_.empty(); }
+  /// The next release of the earliest timer; INT64_MAX when there is none.
+  int64_t next_ns() const noexcept
+  {
+    return timers_.empty() ? INT64_MAX : timers_.begin()->next_ns;
+  }
+
+  void arm(TimerNode & timer, int64_t next_ns) noexcept;
+  void disarm(TimerNode & timer) noexcept;
+
+  /// Take the earliest timer that is due at `now_ns` and move it on to its first release after
+  /// `now_ns` (disarm it if one-shot or without a period). Returns null when none is due; else
+  /// sets the nominal time of the last due release and how many earlier ones are due as well.
+  TimerNode * take_due(int64_t now_ns, int64_t * nominal_ns, uint64_t * missed) noexcept;
+
+  /// The clock went back to `now_ns`: every timer's next release is one period from there.
+  void rebase(int64_t now_ns) noexcept;
+
+private:
+  struct Earlier
+  {
+    bool operator()(const TimerNode & a, const TimerNode & b) const noexcept
+    {
+      return a.next_ns != b.next_ns ? a.next_ns < b.next_ns : a.callback->id() < b.callback->id();
+    }
+  };
+
+  intrusive::multiset<
+    TimerNode,
+    intrusive::member_hook<TimerNode, intrusive::set_member_hook<>, &TimerNode::in_queue>,
+    intrusive::compare<Earlier>>
+    timers_;
+};
 
 struct ClockState
 {

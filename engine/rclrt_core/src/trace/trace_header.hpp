@@ -22,6 +22,14 @@ std::string describe(const TracedCallback & callback);
 /// Zeros after the content of a chunk.
 constexpr std::size_t padding_of_chunk(std::size_t size) noexcept { return (8 - size % 8) % 8; }
 
+/// What files of traces are called: see trace_name().
+constexpr char kTraceEnding[] = ".trace";
+
+/// The first part of trace_name().
+std::string program_in_trace_name();
+/// Whether it is trace_name() of a process, now or before, and the ending.
+bool is_trace_name(const std::string & name);
+
 }  // namespace rclrt_core
 
 #endif  // TRACE_HEADER_HPP_

@@ -6,17 +6,44 @@
 #ifndef TRACE_LOG_HPP_
 #define TRACE_LOG_HPP_
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "order/ready.hpp"
+#include "rclrt_core/callback.hpp"
+#include "rclrt_core/job.hpp"
+#include "rclrt_core/time.hpp"
 #include "rclrt_core/trace_file.hpp"
+#include "rclrt_trace/record.h"
 #include "threads/crew.hpp"
 
 namespace rclrt_core
 {
+
+/// The trace record of a job, as far as its release tells.
+inline rclrt_job_record record_of(const ReleaseStamp & job, const Callback & callback) noexcept
+{
+  rclrt_job_record record{};
+  record.release_ns = nanoseconds_of(job.release);
+  record.ready_ns = nanoseconds_of(job.ready);
+  record.deadline_ns = nanoseconds_of(job.deadline);
+  record.sequence = job.sequence;
+  record.callback = callback.id();
+  record.preemptions = RCLRT_TRACE_UNKNOWN;
+  record.cause = job.cause;
+  record.cpu_ns = RCLRT_TRACE_UNKNOWN;
+  record.root_ns = nanoseconds_of(job.root);
+  record.message = RCLRT_TRACE_NO_MESSAGE;
+  record.by_sequence = job.by_sequence;
+  record.by_callback = job.by_callback;
+  record.by_executor = job.by_engine;
+  record.waited_for = job.waited_for;
+  record.jobs = 1;
+  return record;
+}
 
 /// From any thread. Its lock is the last one taken; it makes one reader of every ring.
 class TraceLog

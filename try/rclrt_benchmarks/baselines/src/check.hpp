@@ -5,10 +5,14 @@
 #ifndef CHECK_HPP_
 #define CHECK_HPP_
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "rcl/error_handling.h"
+#include "rcl/guard_condition.h"
 #include "rcl/types.h"
+#include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/error.hpp"
 
 namespace rclrt_baselines
@@ -30,6 +34,30 @@ inline void ignore_failure(rcl_ret_t result) noexcept
     rcl_reset_error();
   }
 }
+
+// Wakes who waits on a wait set.
+class GuardCondition
+{
+public:
+  explicit GuardCondition(std::shared_ptr<rclrt_rcl::Context> context)
+  : context_(std::move(context))
+  {
+    check(
+      rcl_guard_condition_init(
+        &handle_, context_->handle(), rcl_guard_condition_get_default_options()),
+      "making a guard condition");
+  }
+  ~GuardCondition() { ignore_failure(rcl_guard_condition_fini(&handle_)); }
+  GuardCondition(const GuardCondition &) = delete;
+  GuardCondition & operator=(const GuardCondition &) = delete;
+
+  void trigger() noexcept { ignore_failure(rcl_trigger_guard_condition(&handle_)); }
+  const rcl_guard_condition_t * handle() const noexcept { return &handle_; }
+
+private:
+  const std::shared_ptr<rclrt_rcl::Context> context_;
+  rcl_guard_condition_t handle_ = rcl_get_zero_initialized_guard_condition();
+};
 
 }  // namespace rclrt_baselines
 

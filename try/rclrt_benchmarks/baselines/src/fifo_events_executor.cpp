@@ -11,8 +11,8 @@
 
 #include "events_queue.hpp"
 #include "member.hpp"
+#include "rcl_timer.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "timers_thread.hpp"
 
 namespace rclrt_baselines
 {

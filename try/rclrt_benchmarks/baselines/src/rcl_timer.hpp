@@ -6,12 +6,19 @@
 #define RCL_TIMER_HPP_
 
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <thread>
+#include <vector>
 
+#include "member.hpp"
 #include "rcl/timer.h"
 #include "rclrt_core/job.hpp"
+#include "rclrt_core/time.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/timer.hpp"
 
@@ -47,6 +54,48 @@ private:
   const bool one_shot_;
   const std::function<void()> on_reset_;
   rcl_timer_t handle_ = rcl_get_zero_initialized_timer();
+};
+
+// The timers of a FifoEventsExecutor and the thread that calls them when they are due.
+class TimersThread
+{
+public:
+  /// `on_release` is called for each expiry, with the lock held.
+  explicit TimersThread(
+    std::function<void(const std::shared_ptr<Member> &, const rclrt_core::Job &)> on_release);
+  ~TimersThread();
+  TimersThread(const TimersThread &) = delete;
+  TimersThread & operator=(const TimersThread &) = delete;
+
+  void add(const std::shared_ptr<Member> & timer);
+  void remove(const std::shared_ptr<Member> & timer);
+  /// A timer was reset.
+  void changed();
+
+  void start();
+  void stop();
+
+  // While the thread does not run:
+
+  std::size_t ready_count();
+  /// kNever when there is none.
+  rclrt_core::TimePoint next_release();
+  /// Call the timer that is due first and hand out what is to be executed.
+  bool take_due(std::shared_ptr<Member> * timer, rclrt_core::Job * job);
+
+private:
+  void run();
+  std::shared_ptr<Member> head() const;
+  void release_due();
+
+  const std::function<void(const std::shared_ptr<Member> &, const rclrt_core::Job &)> on_release_;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_:
+  std::vector<std::shared_ptr<Member>> timers_;
+  bool has_changed_ = false;
+  bool stop_ = false;
 };
 
 }  // namespace rclrt_baselines

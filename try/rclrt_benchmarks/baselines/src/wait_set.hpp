@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "guard_condition.hpp"
+#include "check.hpp"
 #include "member.hpp"
 #include "rcl/wait.h"
 #include "rclrt_rcl/context.hpp"

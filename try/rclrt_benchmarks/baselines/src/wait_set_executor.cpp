@@ -4,7 +4,10 @@
 #include "rclrt_baselines/wait_set_executor.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -199,6 +202,153 @@ bool WaitSetExecutor::do_spin_once(rclrt_core::TimePoint until)
     execute(executable);
   }
   return found;
+}
+
+WaitSetSingleThreadedExecutor::WaitSetSingleThreadedExecutor(
+  std::shared_ptr<rclrt_rcl::Context> context)
+: WaitSetExecutor(std::move(context))
+{
+}
+
+WaitSetSingleThreadedExecutor::~WaitSetSingleThreadedExecutor() { detach_all(); }
+
+void WaitSetSingleThreadedExecutor::do_spin()
+{
+  struct DropsResult
+  {
+    ~DropsResult() { executor.drop_result(); }
+    WaitSetSingleThreadedExecutor & executor;
+  } const drops_result{*this};
+
+  while (!stop_requested()) {
+    Executable executable;
+    if (next(&executable, std::chrono::nanoseconds(-1))) {
+      execute(executable);
+    }
+  }
+}
+
+WaitSetMultiThreadedExecutor::WaitSetMultiThreadedExecutor(
+  std::size_t threads, std::shared_ptr<rclrt_rcl::Context> context)
+: WaitSetExecutor(std::move(context)),
+  threads_(threads > 0 ? threads : std::max(std::thread::hardware_concurrency(), 2U))
+{
+}
+
+WaitSetMultiThreadedExecutor::~WaitSetMultiThreadedExecutor() { detach_all(); }
+
+void WaitSetMultiThreadedExecutor::do_spin()
+{
+  std::vector<std::thread> others;
+  {
+    std::lock_guard<std::mutex> lock(wait_mutex_);  // none runs ahead
+    exception_ = nullptr;
+    failed_ = false;
+    for (std::size_t i = 1; i < threads_; ++i) {
+      others.emplace_back([this] { work(); });
+    }
+  }
+  work();
+  for (std::thread & thread : others) {
+    thread.join();
+  }
+  drop_result();
+  if (exception_) {
+    std::rethrow_exception(std::exchange(exception_, nullptr));
+  }
+}
+
+void WaitSetMultiThreadedExecutor::work()
+{
+  while (true) {
+    try {
+      Executable executable;
+      {
+        std::lock_guard<std::mutex> lock(wait_mutex_);
+        if (stop_requested() || failed_) {
+          return;
+        }
+        if (!next(&executable, std::chrono::nanoseconds(-1))) {
+          continue;
+        }
+      }
+      execute(executable);
+      if (in_exclusive_group(executable)) {
+        interrupt();  // somebody may wait without the group, or it was passed over
+      }
+    } catch (...) {
+      std::exception_ptr thrown = std::current_exception();
+      // Before the lock, which whoever waits holds: interrupted, it must see why and not wait again.
+      failed_ = true;
+      interrupt();
+      std::lock_guard<std::mutex> lock(wait_mutex_);
+      if (!exception_) {
+        exception_ = std::move(thrown);
+      }
+    }
+  }
+}
+
+StaticExecutor::StaticExecutor(std::shared_ptr<rclrt_rcl::Context> context)
+: WaitSetExecutor(std::move(context))
+{
+}
+
+StaticExecutor::~StaticExecutor() { detach_all(); }
+
+void StaticExecutor::do_spin()
+{
+  while (!stop_requested()) {
+    wait_for_work(std::chrono::nanoseconds(-1));
+    execute_ready(false);
+  }
+}
+
+void StaticExecutor::do_spin_some(rclrt_core::TimePoint until, bool exhaustive)
+{
+  while (!stop_requested() && std::chrono::steady_clock::now() < until) {
+    wait_for_work(std::chrono::nanoseconds(0));
+    if (!execute_ready(false) || !exhaustive) {
+      break;
+    }
+  }
+}
+
+bool StaticExecutor::do_spin_once(rclrt_core::TimePoint until)
+{
+  wait_for_work(time_until(until));
+  return execute_ready(true);
+}
+
+bool StaticExecutor::execute_ready(bool only_one)
+{
+  constexpr std::array<WaitSet::Kind, WaitSet::kKinds> kOrder = {
+    WaitSet::kSubscriptions, WaitSet::kTimers, WaitSet::kClients, WaitSet::kServices,
+    WaitSet::kOthers};
+  const auto any = [](const Member &) { return true; };
+  bool executed = false;
+  for (const WaitSet::Kind kind : kOrder) {
+    while (!(executed && only_one) && !stop_requested()) {
+      Executable executable;
+      executable.member = impl_->set.next_ready(kind, any);
+      if (!executable.member) {
+        break;
+      }
+      if (executable.member->timer) {
+        const auto job = executable.member->timer->call();
+        if (!job) {
+          continue;
+        }
+        executable.job = *job;
+      } else {
+        executable.job = job_of_now();
+      }
+      execute(executable);
+      executed = true;
+    }
+  }
+  drop_result();
+  return executed;
 }
 
 }  // namespace rclrt_baselines

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-#include "guard_condition.hpp"
+#include "check.hpp"
 #include "member.hpp"
 #include "rclrt_baselines/wait_set_executor.hpp"
 #include "wait_set.hpp"

@@ -39,7 +39,6 @@
 #include "rclrt_core/trace_file.hpp"
 #include "rclrt_trace/record.h"
 #include "trace/trace_header.hpp"
-#include "trace/trace_name.hpp"
 
 namespace rclrt_core
 {

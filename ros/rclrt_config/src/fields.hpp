@@ -5,15 +5,31 @@
 #ifndef CHAIN_FIELDS_HPP_
 #define CHAIN_FIELDS_HPP_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "document.hpp"
 #include "rclrt_config/chain.hpp"
+#include "rclrt_core/budget.hpp"
 #include "yaml_map.hpp"
 
 namespace rclrt_config
 {
+
+/// The fields that end in scheduling attributes, and which of them go together.
+
+/// Their names, and those in `more`.
+std::vector<std::string> attribute_field_names(const std::vector<std::string> & more = {});
+
+/// Throws YamlError if values are impossible in themselves or beside the entry's scheduling_policy.
+/// Without that, they may still turn out to be once they are put over other attributes.
+AttributeFields read_attribute_fields(const YamlMap & map, int cpu_count);
+
+/// The field `budget` of callbacks, groups and chains.
+
+/// Empty if the field is not there. Of a callback that may be a timer, `owner` is kTimer.
+std::optional<rclrt_core::Budget> read_budget(const YamlMap & of, rclrt_core::BudgetOwner owner);
 
 /// What the proof of a plan takes for granted of a callback.
 constexpr const char * kAssumptionFields[] = {"wcet_ms", "min_period_ms", "bound_ms"};
