@@ -122,6 +122,7 @@ def build_parser() -> argparse.ArgumentParser:
     verbs = dict(verbs_in(commands.__name__))
     parser = _Verb(
         prog="./rclrt",
+        usage="./rclrt [-h] [--version] VERB ...",
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="\n".join(
@@ -134,7 +135,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=_version())
     order = ((name, verbs[name]) for names in GROUPS.values() for name in names)
-    add_verbs(parser, order, in_list=False, dest="verb", metavar="verb")
+    # The description lists them, so argparse's section of one argument named verb is not shown.
+    add_verbs(parser, order, in_list=False, dest="verb", prog="./rclrt", help=argparse.SUPPRESS)
     return parser
 
 
