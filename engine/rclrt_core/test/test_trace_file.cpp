@@ -21,7 +21,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -96,19 +95,6 @@ TraceSource source_of_the_specification()
   source.callbacks = {traced(5, "/a/timer")};
   source.dropped = 1;
   return source;
-}
-
-std::string example_of_the_specification()
-{
-  std::ifstream file(RCLRT_TRACE_SPEC);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  const std::size_t begin = text.find("```hex\n") + 7;
-  std::istringstream words(text.substr(begin, text.find("```", begin) - begin));
-  std::string bytes;
-  for (std::string word; words >> word;) {
-    bytes += static_cast<char>(std::stoul(word, nullptr, 16));
-  }
-  return bytes;
 }
 
 /// The records of all whole chunks, as a reader finds them.
@@ -251,7 +237,7 @@ TEST_F(TraceFiles, writes_the_example_of_the_specification)
   EXPECT_TRUE(closed.ok()) << closed.message();
 
   std::string bytes = content(path_of("example.trace"));
-  const std::string example = example_of_the_specification();
+  const std::string example = content(RCLRT_TRACE_EXAMPLE);
   ASSERT_EQ(bytes.size(), example.size());
   const auto header = at<rclrt_trace_header>(bytes, 0);
   EXPECT_EQ(header.process, static_cast<uint32_t>(getpid()));

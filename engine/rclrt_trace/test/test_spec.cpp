@@ -74,14 +74,9 @@ std::vector<Field> fields_of(const std::string & heading)
 
 std::vector<uint8_t> example()
 {
-  const std::string text = section("## Example");
-  const std::size_t begin = text.find("```hex\n") + 7;
-  std::istringstream words(text.substr(begin, text.find("```", begin) - begin));
-  std::vector<uint8_t> bytes;
-  for (std::string word; words >> word;) {
-    bytes.push_back(static_cast<uint8_t>(std::stoul(word, nullptr, 16)));
-  }
-  return bytes;
+  std::ifstream file(RCLRT_TRACE_EXAMPLE, std::ios::binary);
+  EXPECT_TRUE(file) << RCLRT_TRACE_EXAMPLE;
+  return std::vector<uint8_t>(std::istreambuf_iterator<char>(file), {});
 }
 
 template <typename T>

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 
 from models import ROOT
@@ -14,10 +13,7 @@ S = 1_000_000_000
 
 def example() -> bytes:
     """Return the example file of the specification."""
-    text = (ROOT / "engine/rclrt_trace" / "SPEC.md").read_text(encoding="utf-8")
-    found = re.search(r"```hex\n(.*?)```", text, re.DOTALL)
-    assert found is not None
-    return bytes.fromhex(found[1].replace("\n", " "))
+    return (ROOT / "engine/rclrt_trace/example.trace").read_bytes()
 
 
 HEADER = example()[:64]
