@@ -21,7 +21,7 @@
 namespace rclrt_core
 {
 
-/// Whose budgets fit: docs/decisions/0016-budgets.md has the rules.
+/// Whose budgets fit: docs/how-to/budgets.md has the rules.
 struct Claim
 {
   Budget budget;
