@@ -8,8 +8,8 @@
 ///   threads/lanes.hpp           which threads serve which group
 ///   threads/dispatch.hpp        which job may run next, and on which thread
 ///   threads/thread_urgency.hpp  what a thread has in force
-///   threads/lookouts.hpp        who looks for work before it sleeps
-///   threads/life.hpp            who spins, stops, waits and joins
+///   threads/lookouts.hpp        which thread looks for work before it sleeps
+///   threads/life.hpp            which threads spin, stop, wait and join
 ///   timers/timer_clocks.hpp     what is due, on which clock
 ///   budgets/budgets.hpp         CPU time that callbacks may use
 ///   budgets/accounts.hpp        whose budgets these are, and which of them fit
@@ -31,7 +31,7 @@
 /// Two locks, both with priority inheritance, taken in this order:
 /// - `configuration`: what exists (names, groups, threads, attributes). Held by calls that add, remove or change
 ///   something, for allocations and the start of threads. Never on the way from a release to user code.
-/// - `mutex`, the dispatch lock: who waits, who runs, who sleeps. Under it: no allocation, no system call (but the
+/// - `mutex`, the dispatch lock: which jobs wait and run, which threads sleep. Under it: no allocation, no system call (but the
 ///   time of a clock), no wait, no loop over all callbacks. Comments name what is not O(log n).
 /// The lock of a ThreadUrgency lies between the two.
 #ifndef ENGINE_IMPL_HPP_

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Before a CPU is taken down, the kernel marks it, and from then on does not ask what to run there; then it waits for
- * a grace period of RCU. Who may run nowhere else would wait in our queues meanwhile, perhaps within what RCU waits for.
+ * a grace period of RCU. A thread that may run nowhere else would wait in our queues meanwhile, perhaps within what RCU waits for.
  * So they are put behind the thread that takes the CPU down, where the kernel finds them. If it is not taken down, they
  * come back to enqueue() when their short slices end.
  */

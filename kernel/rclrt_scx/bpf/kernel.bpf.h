@@ -280,7 +280,7 @@ static __always_inline bool wakes_sleepers(const struct task_struct *p)
 
 static __always_inline void kick(s32 cpu, u64 flags)
 {
-#ifdef RCLRT_SCX_LOSES_KICKS /* Of tests: they reach only who sleeps. */
+#ifdef RCLRT_SCX_LOSES_KICKS /* Of tests: they reach only CPUs that sleep. */
 	flags = SCX_KICK_IDLE;
 #endif
 	scx_bpf_kick_cpu(cpu, flags);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the scheduler decides, for who records it.
+ * What the scheduler decides, for the program that records it.
  */
 #ifndef NOTE_BPF_H_
 #define NOTE_BPF_H_

@@ -11,12 +11,12 @@
 #define NS_PER_MS 1000000ULL
 #define EDF 0
 #define FAIR 1
-#define OWN(cpu) (16 + (u64)(cpu)) /* of EDF: who may run there only */
+#define OWN(cpu) (16 + (u64)(cpu)) /* of EDF: threads that may run there only */
 #define NOBODY RCLRT_SCX_RUNS_NOTHING
 #define FEW 64	  /* of FAIR, at every decision */
 #define MANY 1024 /* of FAIR, now and then */
 #define MAX_TRIES 4
-/* A slice of those who are taken out of their order for the kernel's sake. */
+/* A slice of those that are taken out of their order for the kernel's sake. */
 #define SHORT_NS 1000000ULL
 
 const volatile u64 edf_slice_ns = 95 * NS_PER_MS;
@@ -152,7 +152,7 @@ __noinline bool take_since(u64 queue, s32 cpu, u64 since, u64 slice)
 }
 
 /*
- * How much sooner turns must come if who has waited longest waits since then: 0 to 3. Tenths of the kernel's timeout.
+ * How much sooner turns must come if the thread that has waited longest waits since then: 0 to 3. Tenths of the kernel's timeout.
  * Not before 4, so that the reserve stays what was promised while it is enough.
  */
 static u64 hurry_for(u64 since)
@@ -162,7 +162,7 @@ static u64 hurry_for(u64 since)
 	return tenths < 4 ? 0 : tenths < 6 ? tenths - 3 : 3;
 }
 
-/* Take who has waited longest, if that is too long: of FAIR, or of all queues. */
+/* Take the thread that has waited longest, if that is too long: of FAIR, or of all queues. */
 static bool take_starved(s32 cpu, struct rclrt_scx_cpu *c, bool of_all, u64 slice)
 {
 	u64 too_long = bpf_jiffies64() - starved_jiffies;

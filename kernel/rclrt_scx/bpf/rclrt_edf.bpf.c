@@ -16,7 +16,7 @@
  *     looks for work meanwhile misses it. enqueue() leaves a mark BEFORE it looks at the words,
  *     dispatch() rewrites its word BEFORE it looks at the mark (full barriers): one sees the other.
  *     A CPU that sees a fresh mark of another looks once more, when that thread has been queued. Each
- *     queue has a mark of its own, so that background does not disturb who runs by a deadline.
+ *     queue has a mark of its own, so that background does not disturb those that run by a deadline.
  *
  * A thread that is preempted by a higher class would be parked in front of that CPU's own queue,
  * out of reach of idle CPUs. With its slice set to zero in stopping() it comes back to enqueue()
@@ -107,7 +107,7 @@ static void find_cpu(struct task_struct *p, u64 key, bool preempted)
 	}
 }
 
-/* Where in the background's order it is. Who slept long does not save up more than a slice. */
+/* Where in the background's order it is. A long sleep does not save up more than a slice. */
 static u64 fair_place(struct thread *t)
 {
 	if (!t)
@@ -176,7 +176,7 @@ static __always_inline bool take_background(s32 cpu, struct task_struct *prev, s
 	if (first == NOBODY ? take_first(FAIR)
 			    : take_before(FAIR, cpu, fair_place(t), fair_slice_ns) != NOBODY)
 		return true;
-	/* Time that nobody else wanted costs nothing: who wakes beside it does not have it to catch up. */
+	/* Time that nobody else wanted costs nothing: a thread that wakes beside it need not catch it up. */
 	if (first == NOBODY && t)
 		t->vtime = fair_vtime;
 	else if (t && (s64)(t->vtime - fair_vtime) > 0)
@@ -205,7 +205,7 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 	c->in_reserve = c->out_of_turn = 0;
 	/* First say what this CPU runs, then look: see the top. An exchange is a full barrier. */
 	__sync_lock_test_and_set(&c->running_ns, key);
-	if (c->offline) /* The kernel knows who may run here still. */
+	if (c->offline) /* The kernel knows what may run here still. */
 		return take_first(OWN(cpu)) || take_first(EDF) || take_first(FAIR);
 	if (make_way(cpu, c, prev))
 		return true;
@@ -498,7 +498,7 @@ void SEC("struct_ops/edf_exit") BPF_PROG(edf_exit, struct scx_exit_info *info)
 	s->exit_code = info->kind;
 	bpf_probe_read_kernel_str(s->exit_reason, sizeof(s->exit_reason), info->reason);
 	bpf_probe_read_kernel_str(s->exit_message, sizeof(s->exit_message), info->msg);
-	__sync_lock_test_and_set(&s->in_force, 0); /* Last: who sees this sees the reason too. */
+	__sync_lock_test_and_set(&s->in_force, 0); /* Last: a reader of this sees the reason too. */
 }
 
 SEC(".struct_ops.link")

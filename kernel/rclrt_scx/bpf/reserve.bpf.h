@@ -44,7 +44,7 @@ static bool take_fair(s32 cpu, u64 slice)
 }
 
 /*
- * A turn for who gets nothing under EDF: one slice of CPU time, in as many pieces as it takes.
+ * A turn for what gets nothing under EDF: one slice of CPU time, in as many pieces as it takes.
  * Whoever has it is protected until it stops.
  */
 static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)

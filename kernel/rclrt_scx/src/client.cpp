@@ -146,7 +146,7 @@ Client::~Client()
 
 bool Client::in_force() const noexcept
 {
-  // Acquire: who sees it fall also sees the reason, which the kernel wrote before.
+  // Acquire: a thread that sees it fall also sees the reason, which the kernel wrote before.
   return __atomic_load_n(&state_->in_force, __ATOMIC_ACQUIRE) != 0;
 }
 
@@ -264,7 +264,7 @@ bool Slot::set_budget(uint64_t runtime_ns, uint64_t period_ns, uint64_t left_ns)
   clock_gettime(CLOCK_MONOTONIC, &now);
   const uint64_t begun_ns =
     static_cast<uint64_t>(now.tv_sec) * 1000000000U + static_cast<uint64_t>(now.tv_nsec);
-  // Release: who takes notice of this sees the others.
+  // Release: a thread that takes notice of this sees the others.
   __atomic_store_n(&word_->begun_ns, begun_ns, __ATOMIC_RELEASE);
   return true;
 }

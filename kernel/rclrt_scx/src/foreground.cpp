@@ -28,7 +28,7 @@ std::string exit_text(const rclrt_scx_state & state)
   return more.empty() ? text : text + ": " + more;
 }
 
-/// Whom root must trust who runs this file. Empty: itself alone.
+/// The user whom root must trust to run this file. Empty: root alone.
 std::string who_may_change(const std::string & file)
 {
   for (std::string path = file; !path.empty();) {

@@ -84,7 +84,7 @@ std::string failed(const std::string & what, int error)
   return text + verdict_of(complaints);
 }
 
-// Of the turns of the reserve every other one goes to who has waited longest: with a timeout of 20 periods
+// Of the turns of the reserve every other one goes to the thread that has waited longest: with a timeout of 20 periods
 // ten threads that overload starves get theirs before the kernel ejects the scheduler.
 constexpr uint32_t kTurnsInTimeout = 20;
 constexpr uint32_t kMostRecordKib = 65536;

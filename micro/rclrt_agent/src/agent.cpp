@@ -146,7 +146,7 @@ uint8_t Agent::greet(
   return RCLRT_STATUS_OK;
 }
 
-// The session for who greets.
+// The session for a client that greets.
 uint8_t Agent::find_place(
   Line & line, uint64_t address, const std::shared_ptr<Session> & attached,
   const rclrt_create_client & asked, TimePoint now, Place * place)
@@ -178,7 +178,7 @@ uint8_t Agent::find_place(
     Client & client = known->second;
     place->session = client.session;
     client.session->hear(now);
-    // Who has said good-bye greets anew.
+    // A client that has said good-bye greets anew.
     const bool late = client.line == &line && client.address == address &&
                       now - client.greeted < options_.late_greeting &&
                       !client.session->is_leaving();

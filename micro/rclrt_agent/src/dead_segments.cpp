@@ -20,7 +20,7 @@ namespace rclrt_agent
 namespace
 {
 
-// fastdds_0123456789abcdef_el is locked by who has fastdds_0123456789abcdef.
+// fastdds_0123456789abcdef_el is locked by the process that has fastdds_0123456789abcdef.
 constexpr const char * kPrefix = "fastdds_";
 constexpr const char * kLock = "_el";
 constexpr std::size_t kDigits = 16;

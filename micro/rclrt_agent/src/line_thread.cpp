@@ -186,7 +186,8 @@ bool LineThread::has_left(const Peer & peer)
 // When a peer is to send next, if ever again.
 void LineThread::look(uint64_t address, Peer * peer, TimePoint earliest)
 {
-  const bool ended = peer->session->ended();  // first: who sees it sees the last answer, too
+  const bool ended =
+    peer->session->ended();  // first: a thread that sees it sees the last answer, too
   bool leaves = has_left(*peer);
   if (!leaves) {
     const std::lock_guard lock(sending(*peer->told));

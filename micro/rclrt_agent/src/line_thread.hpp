@@ -5,7 +5,7 @@
 /// sessions that have something to send.
 ///
 /// A session is asked for its next message only when the operating system has room for one. So what is urgent waits
-/// for one message, not for a buffer of them. Who has a message while there is room sends it, whichever thread that is;
+/// for one message, not for a buffer of them. The thread that has a message while there is room sends it, whichever that is;
 /// this thread sends the others when there is room again.
 #ifndef LINE_THREAD_HPP_
 #define LINE_THREAD_HPP_
@@ -105,10 +105,10 @@ private:
   /// What a session tells this thread. Its address names this place to the session.
   struct Told
   {
-    // Set by who rings, cleared by the line's thread before it looks; so a bell that is not rung means that the thread
+    // Set by the thread that rings, cleared by the line's thread before it looks; so a bell that is not rung means that the thread
     // still has to look. acq_rel: what was queued before is seen then.
     std::atomic<bool> rung{false};
-    // Held by who takes messages from the session, until they are sent, so that they leave in order. On a line that
+    // Held by the thread that takes messages from the session, until they are sent, so that they leave in order. On a line that
     // takes time all clients share `sending_` instead: one message at a time. Under either only Outgoing is locked.
     rclrt_front_end::PiMutex sending;
     TimePoint planned = rclrt_core::kNever;  // Peer::due, under that mutex

@@ -46,7 +46,7 @@ protected:
 private:
   Descriptor fd_;
   uint16_t port_ = 0;
-  // The socket has no room. Set by who sends, cleared by the line's thread when it has. Relaxed: nothing goes with it.
+  // The socket has no room. Set by the thread that sends, cleared by the line's thread when it has. Relaxed: nothing goes with it.
   std::atomic<bool> blocked_{false};
   TimePoint last_read_{};
   std::vector<uint8_t> buffer_;

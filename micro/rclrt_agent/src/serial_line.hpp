@@ -59,7 +59,7 @@ private:
   const SerialOptions options_;
   const std::function<void(const std::string & what)> tell_;
   Descriptor fd_;  // changed by the line's thread alone, under sending_: so that reads it without
-  // By who sends, under sending_.
+  // Written by the thread that sends, under sending_.
   TimePoint free_at_{};  // when the line has sent what it was given
   Bytes unsent_;         // of which the operating system has not taken all
   // Of the line's thread alone.

@@ -232,7 +232,7 @@ private:
   std::map<uint8_t, Incoming> incoming_;
   std::map<uint16_t, Object> objects_;
   uint8_t at_hand_ = 0;  // urgency of the message that is
-  // Written under mutex_ by work(), read by who has called it: relaxed.
+  // Written under mutex_ by work(), read by the thread that has called it: relaxed.
   std::atomic<int> next_urgency_{0};
   bool working_ = false;  // a message is at hand
   // The same for post(), which looks under inbox_mutex_. Written under mutex_; true under inbox_mutex_, too, so there is

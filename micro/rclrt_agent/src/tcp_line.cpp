@@ -63,7 +63,7 @@ TimePoint TcpLine::prepare(std::vector<pollfd> * polled, TimePoint now)
       ++connection;
     }
   }
-  // Who cannot be accepted stays in the queue: the listener would be ready at once, again and again.
+  // A client that cannot be accepted stays in the queue: the listener would be ready at once, again and again.
   const bool pausing = now < accept_at_;
   polled->push_back({listener_.get(), static_cast<short>(pausing ? 0 : POLLIN), 0});
   order_.clear();
@@ -91,7 +91,7 @@ void TcpLine::read(const std::vector<pollfd> & polled, TimePoint now)
   }
 }
 
-// The oldest on which nobody has greeted gives way: who only connects must not keep clients out.
+// The oldest on which nobody has greeted gives way: one that only connects must not keep clients out.
 bool TcpLine::make_way()
 {
   const auto idle = std::find_if(

@@ -329,7 +329,7 @@ static enum rclrt_ret make(
     &server->feedback, node, &type->feedback_message, names->feedback, qos, priority);
   if (ret == RCLRT_OK) {
     qos = rclrt_qos_depth(qos, 1);
-    qos.transient_local = true; /* who comes later sees the latest, too */
+    qos.transient_local = true; /* late readers see the latest, too */
     ret = rclrt_publisher_init(&server->status, node, &status_type, names->status, qos, priority);
   }
   if (ret == RCLRT_OK) {

@@ -120,7 +120,7 @@ static enum verdict judge(
   return HOLD;
 }
 
-/* In a critical section: the slot comes first in the line of who its next part is for. */
+/* In a critical section: the slot comes first in the line of the reader that its next part is for. */
 static void line_up_part(
   struct rclrt_slot * slot, struct rclrt_sink * sink, struct delivery * delivery)
 {

@@ -256,7 +256,7 @@ uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned lev
   uint64_t again = UINT64_MAX;
   while ((callback = pop_ready(executor, executor->floors[level], below, &again)) != NULL) {
     executor_run(executor, callback, level);
-    daemon_answered(executor->daemon); /* without levels who polls next does it */
+    daemon_answered(executor->daemon); /* without levels the next poll does it */
   }
   return again;
 }

@@ -54,7 +54,7 @@ enum rclrt_ret rclrt_rosout_init(
   }
   memset(rosout, 0, sizeof(*rosout)); /* whatever the storage held */
   struct rclrt_qos qos = rclrt_qos_depth(rclrt_qos_reliable(), 100);
-  qos.transient_local = true; /* who comes later sees the latest, too */
+  qos.transient_local = true; /* late readers see the latest, too */
   const enum rclrt_ret ret =
     rclrt_publisher_init(&rosout->publisher, node, &type, "/rosout", qos, priority);
   if (ret == RCLRT_OK) {

@@ -27,7 +27,7 @@ static struct rclrt_client * client_of(struct rclrt_callback * callback)
   return RCLRT_CONTAINER_OF(end_of(callback), struct rclrt_client, end);
 }
 
-/* Who follows the client's requests, if anybody. */
+/* What follows the client's requests, if anything. */
 static void tell(struct rclrt_client * client, enum rclrt_client_news news, uint16_t number)
 {
   if (client->follow != NULL) {

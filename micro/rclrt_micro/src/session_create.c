@@ -119,7 +119,7 @@ enum rclrt_ret rclrt_session_create(
   return session_create(session, entity, kind);
 }
 
-/* Below: what CREATE says of an entity; its names as DDS sees them. Needed by all who create anything. */
+/* Below: what CREATE says of an entity; its names as DDS sees them. Needed by all that creates anything. */
 static void append(struct session_text * to, const char * bytes, size_t size)
 {
   to->failed = to->failed || size >= RCLRT_NAME_MAX - to->size;

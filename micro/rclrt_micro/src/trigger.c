@@ -154,7 +154,7 @@ static bool first_frame(const struct rclrt_callback * callback, uint32_t * at)
   return true;
 }
 
-/* The wait set: `ready` says who is in it. Readers other than that of the oldest frame are not. */
+/* The wait set: `ready` says what is in it. Readers other than that of the oldest frame are not. */
 static void build_wait_set(struct rclrt_executor * executor)
 {
   struct rclrt_callback * oldest = NULL;

@@ -140,7 +140,7 @@ private:
     std::string what;  // an entity, in words
     std::exception_ptr why;
   };
-  /// Of a node: what it is a part of may be unknown.
+  /// The same for a node: what it is a part of may be unknown.
   struct KnownNode
   {
     std::weak_ptr<NodeBase> base;
@@ -220,7 +220,7 @@ private:
   int hearing_ = 0;
   std::vector<std::unique_ptr<RosClock>> clocks_;
   std::vector<std::shared_ptr<ClockGroup>> clock_groups_;
-  /// Whether there are any. Written under the mutex; who reads it too early looks the next time.
+  /// Whether there are any. Written under the mutex; a thread that reads it too early looks the next time.
   std::atomic<bool> has_clocks_{false};
   bool spins_ = false;  ///< a Spin exists: what groups are in the engine stays, and /clock is heard
 };

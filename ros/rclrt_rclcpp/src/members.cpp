@@ -40,7 +40,7 @@ using rclrt_core::Job;
 namespace
 {
 
-/// Of what keeps everything: the middleware's own limits hold. Jobs that wait are counted, not stored.
+/// The depth of what keeps everything: the middleware's own limits hold. Jobs that wait are counted, not stored.
 constexpr uint32_t kUnbounded = std::numeric_limits<uint32_t>::max();
 
 /// A job takes the oldest message: with fewer jobs than messages, the rest would lag behind for ever.
@@ -221,7 +221,7 @@ void EngineExecutor::Impl::add_status_event(
 {
   using Event = detail::EventHandlerBase;
   const bool is_looked_for = StatusSource::is_looked_for(*event);
-  // Of one that is looked for: a job waits. Set by the timer that looks, before it announces the job; cleared by the
+  // For an event that is looked for: a job waits. Set by the timer that looks, before it announces the job; cleared by the
   // job before it takes. So what comes after the take is announced again.
   const auto is_announced = std::make_shared<std::atomic<bool>>(false);
   auto options = options_for(

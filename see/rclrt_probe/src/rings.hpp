@@ -73,7 +73,7 @@ private:
 
   /// Each stored once, with release, by the thread that has made it.
   std::array<std::atomic<Ring *>, kMost> rings_{};
-  /// Places given out. Raised before a place is filled: who reads finds null until then.
+  /// Places given out. Raised before a place is filled: a reader finds null until then.
   std::atomic<std::size_t> count_{0};
 };
 

@@ -55,7 +55,7 @@ int64_t major_faults()
   return usage.ru_majflt;
 }
 
-/// Written by one cycle at a time; who has read the full count with acquire may read the rest.
+/// Written by one cycle at a time; a thread that has read the full count with acquire may read the rest.
 class Cycles
 {
 public:

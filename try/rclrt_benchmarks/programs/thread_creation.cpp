@@ -98,7 +98,7 @@ nlohmann::json without_joining(int count)
 /// Release a job for the pool, whose thread exists and sleeps.
 nlohmann::json to_the_pool(int count)
 {
-  // The job writes the time, then the count, which releases it; who measures acquires the count.
+  // The job writes the time, then the count, which releases it; the thread that measures acquires the count.
   std::atomic<int64_t> began{0};
   std::atomic<int> jobs{0};
   rclrt_core::LinuxPlatform platform;

@@ -18,7 +18,7 @@
 namespace rclrt_reference_system
 {
 
-/// Who runs callbacks.
+/// The executor that runs callbacks.
 enum class ExecutorKind : uint8_t
 {
   kWaitSetSingle,

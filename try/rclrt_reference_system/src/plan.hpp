@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The callbacks a scenario has, who triggers whom, and how urgent each is under a policy.
+/// The callbacks a scenario has, which triggers which, and how urgent each is under a policy.
 #ifndef PLAN_HPP_
 #define PLAN_HPP_
 
@@ -39,7 +39,7 @@ struct PlannedCallback
   int input = -1;                    ///< index into Stage::inputs, or -1 for the timer
   int priority = 0;                  ///< 1-99; 0 if the policy has none
   rclrt_core::Duration period{0};    ///< of a timer
-  rclrt_core::Duration deadline{0};  ///< relative; 0: inherited from who triggered it
+  rclrt_core::Duration deadline{0};  ///< relative; 0: inherited from what triggered it
   bool on_hot_path = false;
   double rate_hz = 0;  ///< at most
 };

@@ -149,7 +149,7 @@ private:
     if (const auto * engine = dynamic_cast<const rclrt_rcl::EngineExecutor *>(&executor_)) {
       run_.threads = engine->threads();
     }
-    // What was received in time may still end: to leave it out would favour those who are late.
+    // What was received in time may still end: to leave it out would favour those that are late.
     alarm.sleep_until(Clock::now() + kDrain);
   }
 

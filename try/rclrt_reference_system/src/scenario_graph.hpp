@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who triggers whom: the graph of a scenario, one stage for each way through a node.
+/// The graph of a scenario, which node triggers which: one stage for each way through a node.
 ///
 /// A node is one stage, an intersection one for each connection. The loader checks files with it, and
 /// priorities are inherited along it.

@@ -58,7 +58,7 @@ struct ThreadOptions
 {
   std::string name;            ///< shown by the OS, cut to 15 bytes
   std::size_t stack_size = 0;  ///< bytes; 0 is the OS default
-  /// In force before `body`. A real-time priority is from the beginning, so that the thread waits for nobody who is
+  /// In force before `body`. A real-time priority is from the beginning, so that the thread waits for nothing that is
   /// less urgent. The new thread itself applies the rest.
   Attributes attributes;
 };

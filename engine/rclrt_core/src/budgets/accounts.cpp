@@ -263,7 +263,7 @@ void Accounts::tell_of_room(BudgetNode & node)
   }
 }
 
-// ---- Who watches them
+// ---- The thread that watches them
 
 bool Accounts::any() const noexcept
 {

@@ -14,12 +14,12 @@ namespace rclrt_core
 namespace
 {
 
-/// Of this thread: the innermost.
+/// The innermost delivery of this thread.
 thread_local Delivery * open_here = nullptr;
 
 /// A courier of any engine of the process has a job: it may hold a lock of the middleware that another one would wait
-/// for. Set by who binds a job, with acquire; reset by the courier with release, after it has let go of its engine. So
-/// who binds the next job finds the word of the courier as it was left.
+/// for. Set, with acquire, by the thread that binds a job; reset by the courier with release, after it has let go of its
+/// engine. So the thread that binds the next job finds the word of the courier as it was left.
 std::atomic<bool> any_is_out{false};
 
 // A job over the bound counts for so many that are not; beyond the limit the callback is queued.
@@ -37,7 +37,7 @@ struct OverBound
 std::optional<OverBound> watch_bound(CallbackNode & callback, const Ran & ran) noexcept
 {
   InlineNode & node = *callback.inlining;
-  // Who waits leaves the CPU by itself, and the middleware with it. Who was preempted is not to blame.
+  // A job that waits holds up the middleware as well. A job that was preempted is not to blame.
   const bool was_preempted = !ran.use.has_kept && ran.use.preemptions > 0;
   const Duration took = !was_preempted        ? ran.end - ran.start
                         : ran.use.cpu_ns >= 0 ? Duration(ran.use.cpu_ns)

@@ -57,7 +57,7 @@ struct TimerNode
   bool one_shot = false;
   bool cancelled = true;
 
-  /// Of Engine::add_clock(), not one of the engine's own two.
+  /// It was added by Engine::add_clock(), and is not one of the engine's own two.
   bool follows_a_told_clock() const noexcept { return clock > 1; }
   /// Period 0: not in the queue, the end of a job is the next release.
   bool releases_when_done() const noexcept
@@ -78,7 +78,7 @@ struct InlineNode
 /// What a callback, a group or a chain has used of its budget: see budgets.hpp.
 struct BudgetNode
 {
-  /// Of a chain: each of them moves in its queue when it is demoted.
+  /// The callbacks of a chain: each of them moves in its queue when it is demoted.
   static constexpr std::size_t kMaxMembers = 16;
   using Members = boost::container::static_vector<CallbackNode *, kMaxMembers>;
 
@@ -120,7 +120,7 @@ struct BudgetNode
   bool demotes() const noexcept { return budget.on_overrun == OnOverrun::kDemote; }
 };
 
-/// Of a callback whose deadlines count from stamps of messages.
+/// What a callback has whose deadlines count from stamps of messages.
 struct StampNode
 {
   Duration clock_error;
@@ -163,7 +163,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   uint32_t idle_waiters = 0;
   const void * const engine;
   /// 1: no job runs. Stored by the worker whose job was the last one, without the lock and with release; reset
-  /// by who waits, under the lock. Who waits loads it with acquire and looks again under the lock.
+  /// under the lock by the thread that waits, which loads it with acquire and looks again under the lock.
   std::atomic<uint32_t> idle_word{0};
   std::shared_ptr<GroupNode> group;  // keeps `queue` alive
   GroupQueue * queue = nullptr;
@@ -365,7 +365,7 @@ public:
     how();
     link(callback);
   }
-  /// The same for all callbacks of a group, if their order within it stays as it is: O(log n) in the groups.
+  /// As above, for all callbacks of a group, if their order within it stays as it is: O(log n) in the groups.
   template <typename How>
   void change(GroupNode & group, How && how) noexcept
   {
@@ -382,7 +382,7 @@ public:
     }
   }
 
-  /// The same for callbacks of several groups, all those of a chain: that many times O(log n).
+  /// As above, for callbacks of several groups, all those of a chain: that many times O(log n).
   template <typename How>
   void change(const BudgetNode::Members & callbacks, How && how) noexcept
   {

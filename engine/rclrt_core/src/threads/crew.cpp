@@ -119,7 +119,7 @@ void wake_too(Worker & worker, Calls & calls) noexcept
   }
   worker.waker = Calls::owner();
   uint32_t expected = Worker::kAsleep;
-  // Release: what was decided for the worker under the lock is seen by who finds the word changed. If it is not
+  // Release: the thread that finds the word changed sees what was decided for the worker under the lock. If it is not
   // kAsleep any more there is nothing to say: the word of its first waker stands.
   worker.word.compare_exchange_strong(
     expected, Worker::kAwakeAndHeld, std::memory_order_release, std::memory_order_relaxed);
@@ -254,8 +254,7 @@ void Calls::settle(Worker & worker) noexcept
   }
 }
 
-// Also those that another thread has decided about: whoever needs a thread does not depend on who was to change
-// it.
+// Also those that another thread has decided about: no thread that needs one depends on the one that was to change it.
 void Calls::go() noexcept
 {
   for (const std::shared_ptr<Worker> & worker : to_settle_) {

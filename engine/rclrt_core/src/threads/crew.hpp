@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The crew of a lane: its threads, who of them sleeps, who is on its way, and who must be woken.
+/// The crew of a lane: its threads, which of them sleep, which are on their way, and which must be woken.
 ///
 ///            take_from_sleep()              wake_up()               rest in sleep()
 ///   asleep -------------------> coming --------------------> running --------------> asleep
@@ -70,15 +70,15 @@ struct Worker : std::enable_shared_from_this<Worker>
   bool drives_timers = false;  // releases due timers and sleeps no longer than to the next one
   bool is_left_alone = false;  // keeps what it has in force, come what may
   /// What it shall have when it goes to sleep for the first time. Set before its thread starts, and under the lock as
-  /// long as it is not null. The thread sets it to null, with release, when that is in force. Who reads null with acquire
-  /// sees what the thread told.
+  /// long as it is not null. The thread sets it to null, with release, when that is in force. A thread that reads null
+  /// with acquire sees what it told.
   std::atomic<const AttributesEntry *> first_rest{nullptr};
   bool cannot_lower = false;  // the OS has refused it once; of the worker's thread
   bool retired = false;       // its group is gone: end
   bool ended = false;         // its thread does not touch the engine any more
   bool sleeping = false;
-  /// It looks for work while it is asleep. Set by the worker under the lock, cleared by it without: who finds it set
-  /// too late has chosen a worker that has just stopped looking. So relaxed is enough.
+  /// It looks for work while it is asleep. Set by the worker under the lock, cleared by it without: a thread that
+  /// finds it set too late has chosen a worker that has just stopped looking. So relaxed is enough.
   std::atomic<bool> looks{false};
   intrusive::list_member_hook<> in_crew;  // of Crew::idle or Crew::coming
   Worker * next_to_wake = nullptr;  // on the list that holds it; the owner of that list touches it
@@ -92,7 +92,7 @@ struct Worker : std::enable_shared_from_this<Worker>
   Demand job_demand;                // what that job asks for
   TimePoint own_deadline = kNever;  // of the job, apart from fan-in
   bool handed_on = false;  // the job has released or published something; of the worker's thread
-  // Of the message that the job has taken; of the worker's thread, like the next one.
+  // The message that the job has taken. The worker's thread alone touches it, like the next one.
   uint64_t publisher = 0;
   uint64_t message = RCLRT_TRACE_NO_MESSAGE;
   bool is_measured = false;  // its CPU time, by system calls
@@ -102,8 +102,8 @@ struct Worker : std::enable_shared_from_this<Worker>
   uint32_t budget_jobs = 0;   // with a budget, that have begun
   bool runs_demoted = false;  // its job is, and its thread was told
   /// CPU time of the thread up to which its job is charged; -1: the job has not begun. The thread stores it once, before
-  /// the job begins and without the lock; from then on it changes under the lock. Relaxed: who reads -1 too late takes
-  /// the job for one that has used nothing, and looks again.
+  /// the job begins and without the lock; from then on it changes under the lock. Relaxed: a thread that reads -1 too
+  /// late takes the job for one that has used nothing, and looks again.
   std::atomic<int64_t> charged_to_ns{-1};
   std::atomic<uint64_t> jobs{0};       // written by the worker's thread
   std::atomic<ThreadId> thread_id{0};  // set by the thread itself before its first lock

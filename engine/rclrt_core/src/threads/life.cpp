@@ -17,7 +17,7 @@ void Life::end() noexcept
 
 void Life::wait_until_stopped() const noexcept
 {
-  // Acquire: what the thread that stopped us did before is visible to who called spin().
+  // Acquire: what the thread that stopped us did before is visible to the thread in spin().
   while (stop_word_.load(std::memory_order_acquire) == 0) {
     platform_.wait(stop_word_, 0, kNever);
   }

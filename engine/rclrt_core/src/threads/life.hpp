@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of an engine and its threads: who spins, who may stop whom, who waits for whom, who joins.
+/// The life of an engine and its threads: which of them spin, stop others, wait for others and join.
 ///
 ///   idle --begin()--> starting --let_run()--> running --stop()--> stopping --end()--> idle
 ///

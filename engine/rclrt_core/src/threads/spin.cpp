@@ -13,7 +13,7 @@ namespace rclrt_core
 namespace
 {
 
-// Of threads that outrank everything: more often would leave little for the rest.
+// How often threads look that outrank everything: more often would leave little for the rest.
 constexpr Duration kShortestBeat = std::chrono::microseconds(50);
 
 std::size_t threads_of(const Lane & lane, const EngineOptions & options) noexcept

@@ -127,7 +127,7 @@ int ThreadUrgency::settle_to(const Demand & to, Afterwards * afterwards) noexcep
   const bool had_deadline = in_deadline_class_ && in_force_.policy->is_ext() && !in_force_.rests;
   Attributes asked = to.policy->complete;
   asked.cpu_affinity = moves ? to.cpus->complete.cpu_affinity : CpuSet();
-  // The OS makes nobody a SCHED_DEADLINE thread who may not run on all CPUs, where the thread is already.
+  // The OS makes a thread SCHED_DEADLINE only if it may run on all CPUs of where it is already.
   CpuSet move_to;
   if (afterwards && asked.policy != SchedulingPolicy::kDeadline) {
     std::swap(asked.cpu_affinity, move_to);

@@ -19,7 +19,7 @@ extern "C" {
 
 /* No deadline was in force for the job. */
 #define RCLRT_TRACE_NO_DEADLINE INT64_MAX
-/* Of a signed field: nobody knows. */
+/* In a signed field: nobody knows. */
 #define RCLRT_TRACE_UNKNOWN (-1)
 /* `message`: the middleware has said neither its time stamp nor its number. */
 #define RCLRT_TRACE_NO_MESSAGE UINT64_MAX

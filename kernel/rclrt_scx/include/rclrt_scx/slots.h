@@ -14,7 +14,7 @@
  *
  *   link     holds the scheduler in force
  *
- * Every word below says who writes it. The kernel
+ * Every word below says what writes it. The kernel
  * believes nothing that clients can write except a thread's own urgency: which thread has which slot
  * is kept where clients cannot write. So the worst a client can do with garbage is to make the
  * threads of its own group more or less urgent.
@@ -60,9 +60,9 @@ enum rclrt_scx_mode
 /* A thread's urgency: one cache line. The smaller of the two deadlines counts. */
 struct rclrt_scx_slot
 {
-  int64_t deadline_ns; /* stored by the thread that has the slot, or by who hands it its next job */
+  int64_t deadline_ns; /* stored by the thread that has the slot, or that hands it its next job */
   int64_t lent_ns;     /* lowered by threads that wait for the owner, cleared by the owner */
-  int64_t ended_ns; /* the deadline of a job that is over, left by who clears it; the kernel counts
+  int64_t ended_ns; /* the deadline of a job that is over, left by what clears it; the kernel counts
                           it when the thread stops next, and clears it */
   uint64_t asleep;  /* written by the kernel, which does not read it: 1 while the thread sleeps; it
                           is 0 again before the kernel reads the deadline of a thread that wakes */
@@ -71,14 +71,14 @@ struct rclrt_scx_slot
   uint64_t period_ns;
   uint64_t left_ns; /* of the runtime, at begun_ns */
   uint64_t
-    begun_ns; /* stored last by who changes the budget: what was used before is not charged to it. The kernel
+    begun_ns; /* stored last by what changes the budget: what was used before is not charged to it. The kernel
                         clears it when it takes notice */
 };
 
 /* Of a budget. Of a longer one, or of one with more runtime than period, the kernel takes no notice. */
 #define RCLRT_SCX_LONGEST_PERIOD_NS 0xffffffffull
 
-/* Who has the slot of the same index. Written by the kernel alone. */
+/* The thread that has the slot of the same index. Written by the kernel alone. */
 struct rclrt_scx_owner
 {
   uint32_t tid;    /* in the initial PID namespace; 0: the slot is free */

@@ -129,7 +129,7 @@ struct rclrt_goal
   bool fetched; /* its result was sent */
   bool reported;
   uint8_t asker_count;
-  struct rclrt_request_id asker; /* who has sent the goal */
+  struct rclrt_request_id asker; /* the client that has sent the goal */
   struct rclrt_request_id askers[RCLRT_GOAL_ASKERS];
   int64_t accepted_ns;
   uint64_t finished_ns;
@@ -182,7 +182,7 @@ enum rclrt_ret rclrt_goal_begin(struct rclrt_goal * goal);
 /* Errors: ARGUMENT, STATE (it is not active), those of rclrt_publish(): then it was not sent. */
 enum rclrt_ret rclrt_goal_feedback(struct rclrt_goal * goal, const void * feedback);
 /* `status`: SUCCEEDED or ABORTED of a goal that is executed or being cancelled, CANCELED of one that is
- * being cancelled. goal->result is sent to who asks for it; leave it and goal->request alone until
+ * being cancelled. goal->result is sent to the client that asks for it; leave it and goal->request alone until
  * on_goal is called with the goal again. Errors: ARGUMENT, STATE. */
 enum rclrt_ret rclrt_goal_finish(struct rclrt_goal * goal, enum rclrt_goal_status status);
 

@@ -264,7 +264,7 @@ static ptrdiff_t write_line(void * context, const uint8_t * bytes, size_t size)
   }
   const bool paced = posix->line == RCLRT_POSIX_SERIAL && posix->daemon != NULL;
   if (paced && !add_behind(posix, size)) {
-    wake(posix); /* who reads waits no longer than until then */
+    wake(posix); /* the reader waits no longer than until then */
     return 0;
   }
   return (ptrdiff_t)size;

@@ -35,7 +35,7 @@ inline void ignore_failure(rcl_ret_t result) noexcept
   }
 }
 
-// Wakes who waits on a wait set.
+// Wakes the thread that waits on a wait set.
 class GuardCondition
 {
 public:

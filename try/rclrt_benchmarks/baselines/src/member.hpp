@@ -49,7 +49,7 @@ public:
   std::shared_ptr<RclTimer> timer;
   /// Set when the entity leaves the executor; read before each run.
   std::atomic<bool> is_removed{false};
-  /// Where `handles` or `timer` are in the wait set. Only for who waits.
+  /// Where `handles` or `timer` are in the wait set. Only for the thread that waits.
   std::vector<std::size_t> places;
 };
 

@@ -41,7 +41,7 @@ public:
   WaitSet(const WaitSet &) = delete;
   WaitSet & operator=(const WaitSet &) = delete;
 
-  /// Who stays keeps its place, who is new comes last. Drops the result.
+  /// A member that stays keeps its place, a new one comes last. Drops the result.
   void update(const std::vector<MemberPointer> & present);
 
   /// Fill the set anew and wait. Negative: no timeout. Returns whether it was interrupted.

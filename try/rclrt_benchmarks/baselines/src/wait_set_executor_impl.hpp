@@ -30,7 +30,7 @@ public:
   }
 
   GuardCondition interrupt;
-  /// Only for who waits.
+  /// Only for the thread that waits.
   WaitSet set;
   std::atomic<bool> must_collect{true};
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Threads of the middleware: their priorities, set and read by who measures.
+// Threads of the middleware: their priorities, set and read by the thread that measures.
 #ifndef MIDDLEWARE_HPP_
 #define MIDDLEWARE_HPP_
 

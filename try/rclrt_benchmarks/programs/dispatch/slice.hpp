@@ -63,7 +63,7 @@ public:
     return done_.load() != 0;
   }
 
-  /// Of all subscriptions together. Only after everybody who adds has stopped.
+  /// Of all subscriptions together. Only after all threads that add have stopped.
   std::vector<int64_t> delays_ns() const
   {
     std::vector<int64_t> all;

@@ -50,7 +50,7 @@ bool is_in_machines_user_namespace(int process)
   if (fstatat(process, "ns/user", &status, 0) == 0) {
     return status.st_ino == kFirst;
   }
-  // Of another process that may not be looked into: the machine's own maps all users onto themselves.
+  // Another process may not be looked into: the machine's own maps all users onto themselves.
   const Descriptor file(openat(process, "uid_map", O_RDONLY | O_CLOEXEC));
   char text[256] = "";
   const ssize_t length = file.is_open() ? ::read(file.get(), text, sizeof(text) - 1) : 0;
