@@ -121,8 +121,8 @@ Chain read_chain(const YamlField & field, const std::string & file)
   check_name(field);
   const YamlMap map(
     field.value, "chain '" + field.name + "'",
-    {"callbacks", "reads", "joins", "semantics", "join", "deadline_ms", "bound_ms",
-     "silent_after_ms", "on_miss", "budget"});
+    {"callbacks", "reads", "joins", "semantics", "join", "deadline", "bound", "silent_after",
+     "on_miss", "budget"});
   Chain chain;
   chain.name = field.name;
   chain.place = to_string(Place{file, field.name_mark.line + 1, field.name_mark.column + 1});
@@ -137,9 +137,9 @@ Chain read_chain(const YamlField & field, const std::string & file)
   if (chain.last_only && chain.semantics != ChainSemantics::kLatency) {
     map.fail("join", "join: last is for semantics: latency only. Use one of the two");
   }
-  chain.deadline = map.milliseconds("deadline_ms");
-  chain.bound = map.milliseconds("bound_ms");
-  chain.silent_after = map.milliseconds("silent_after_ms");
+  chain.deadline = map.duration("deadline");
+  chain.bound = map.duration("bound");
+  chain.silent_after = map.duration("silent_after");
   chain.budget = read_budget(map, rclrt_core::BudgetOwner::kChain);
   if (const auto on_miss = map.node("on_miss")) {
     const YamlMap counts(*on_miss, map.subject() + ": on_miss", {"warn_after", "error_after"});
@@ -156,8 +156,7 @@ Chain read_chain(const YamlField & field, const std::string & file)
 
 AssumedTimes read_assumption_fields(const YamlMap & map)
 {
-  return {
-    map.milliseconds("wcet_ms"), map.milliseconds("min_period_ms"), map.milliseconds("bound_ms")};
+  return {map.duration("wcet"), map.duration("min_period"), map.duration("response_bound")};
 }
 
 std::vector<Chain> read_chains(const YAML::Node & map, const std::string & file)

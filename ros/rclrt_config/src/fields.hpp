@@ -32,7 +32,7 @@ AttributeFields read_attribute_fields(const YamlMap & map, int cpu_count);
 std::optional<rclrt_core::Budget> read_budget(const YamlMap & of, rclrt_core::BudgetOwner owner);
 
 /// What the proof of a plan takes for granted of a callback.
-constexpr const char * kAssumptionFields[] = {"wcet_ms", "min_period_ms", "bound_ms"};
+constexpr const char * kAssumptionFields[] = {"wcet", "min_period", "response_bound"};
 AssumedTimes read_assumption_fields(const YamlMap & map);
 
 /// The chains of a map by their names; `file` is for their places. Throws YamlError.

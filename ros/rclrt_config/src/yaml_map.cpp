@@ -218,26 +218,6 @@ std::optional<Duration> YamlMap::duration(const std::string & field, const char 
   return Duration(nanoseconds);
 }
 
-std::optional<Duration> YamlMap::milliseconds(const std::string & field) const
-{
-  const auto value = node(field);
-  if (!value) {
-    return std::nullopt;
-  }
-  int64_t nanoseconds = 0;
-  if (
-    !value->IsScalar() || value->Scalar().empty() ||
-    !parse_number(value->Scalar(), 6, &nanoseconds) || nanoseconds == 0) {
-    fail(
-      field,
-      field +
-        " must be a number of milliseconds above 0 and below 9223372036854 such as 5 or 1.5; "
-        "here is " +
-        shown(*value));
-  }
-  return Duration(nanoseconds);
-}
-
 std::vector<YamlText> YamlMap::texts(const std::string & field) const
 {
   const auto value = node(field);

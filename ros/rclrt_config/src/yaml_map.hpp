@@ -77,8 +77,6 @@ public:
   /// Nanoseconds, or a number with ns, us, ms or s. Above 0, or `zero_means` says what 0 is.
   std::optional<rclrt_core::Duration> duration(
     const std::string & field, const char * zero_means = nullptr) const;
-  /// A number of milliseconds above 0, also with decimals.
-  std::optional<rclrt_core::Duration> milliseconds(const std::string & field) const;
   /// A list of words; none if the field is not there.
   std::vector<YamlText> texts(const std::string & field) const;
   std::optional<rclrt_core::CpuSet> cpus(const std::string & field, int cpu_count) const;

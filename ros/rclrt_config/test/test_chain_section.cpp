@@ -37,9 +37,9 @@ TEST(Chains, are_read_with_what_a_model_says_of_them)
     "          joins: {'/**/fuse/subscription/**': 3}\n"
     "          semantics: latency\n"
     "          join: last\n"
-    "          deadline_ms: 110\n"
-    "          bound_ms: 87.000001\n"
-    "          silent_after_ms: 500.5\n"
+    "          deadline: 110ms\n"
+    "          bound: 87.000001ms\n"
+    "          silent_after: 500.5ms\n"
     "          on_miss: {warn_after: 1, error_after: 3}\n"
     "        short: {callbacks: [/see/timer/50ms]}\n"));
   ASSERT_EQ(configuration.chains().size(), 2u);
@@ -96,19 +96,20 @@ TEST(Chains, that_are_wrong_are_told_where_they_stand)
     {"{callbacks: [/a/timer/1s], join: first}", 45, "join is 'first'. Use wait or last"},
     {"{callbacks: [/a/timer/1s], join: last}", 45, "for semantics: latency only"},
     {"{callbacks: [/a/timer/1s], semantics: slow}", 50, "Use reaction, age or latency"},
-    {"{callbacks: [/a/timer/1s], deadline: 5}", 39, "unknown field 'deadline'. Use callbacks"},
-    {"{callbacks: [/a/timer/1s], deadline_ms: 0}", 52, "a number of milliseconds above 0"},
-    {"{callbacks: [/a/timer/1s], deadline_ms: -5}", 52, "here is '-5'"},
-    {"{callbacks: [/a/timer/1s], deadline_ms: 010}", 52, "here is '010'"},
-    {"{callbacks: [/a/timer/1s], deadline_ms: 00.5}", 52, "here is '00.5'"},
+    {"{callbacks: [/a/timer/1s], deadline_ms: 5}", 39,
+     "unknown field 'deadline_ms'. Use callbacks"},
+    {"{callbacks: [/a/timer/1s], deadline: 0ms}", 49, "must be a time above 0"},
+    {"{callbacks: [/a/timer/1s], deadline: -5ms}", 49, "here is '-5ms'"},
+    {"{callbacks: [/a/timer/1s], deadline: 010ms}", 49, "here is '010ms'"},
+    {"{callbacks: [/a/timer/1s], deadline: 00.5ms}", 49, "here is '00.5ms'"},
     {"{callbacks: [/a/timer/1s], on_miss: {warn_after: 03}}", 61, "here is '03'"},
-    {"{callbacks: [/a/timer/1s], deadline_ms: 5ms}", 52, "here is '5ms'"},
-    {"{callbacks: [/a/timer/1s], deadline_ms: .nan}", 52, "here is '.nan'"},
-    {"{callbacks: [/a/timer/1s], deadline_ms: 1.0000001}", 52, "here is '1.0000001'"},
-    {"{callbacks: [/a/timer/1s], bound_ms: 1e400}", 49, "here is '1e400'"},
-    {"{callbacks: [/a/timer/1s], bound_ms: 1e300}", 49, "above 0 and below 9223372036854 such"},
-    {"{callbacks: [/a/timer/1s], bound_ms: 9223372036855}", 49, "below 9223372036854 such"},
-    {"{callbacks: [/a/timer/1s], silent_after_ms: [1]}", 56, "here is a list"},
+    {"{callbacks: [/a/timer/1s], deadline: 5msms}", 49, "here is '5msms'"},
+    {"{callbacks: [/a/timer/1s], deadline: .nan}", 49, "here is '.nan'"},
+    {"{callbacks: [/a/timer/1s], deadline: 1.0000001ms}", 49, "here is '1.0000001ms'"},
+    {"{callbacks: [/a/timer/1s], bound: 1e400ms}", 46, "here is '1e400ms'"},
+    {"{callbacks: [/a/timer/1s], bound: 1e300ms}", 46, "less than 292 years"},
+    {"{callbacks: [/a/timer/1s], bound: 9223372036855ms}", 46, "less than 292 years"},
+    {"{callbacks: [/a/timer/1s], silent_after: [1]}", 53, "here is a list"},
     {"{callbacks: [/a/timer/1s], on_miss: 3}", 48, "on_miss: it must be a map"},
     {"{callbacks: [/a/timer/1s], on_miss: {warn_after: 0}}", 61, "from 1 to 1000000"},
     {"{callbacks: [/a/timer/1s], on_miss: {warn: 1}}", 49, "Use warn_after or error_after"},
@@ -126,7 +127,7 @@ TEST(Chains, that_are_wrong_are_told_where_they_stand)
 TEST(Chains, may_have_times_below_a_millisecond)
 {
   const Configuration configuration =
-    parsed(chain("{callbacks: [/a/timer/1s], deadline_ms: 0.05, bound_ms: 9223372036853.5}"));
+    parsed(chain("{callbacks: [/a/timer/1s], deadline: 0.05ms, bound: 9223372036853.5ms}"));
   EXPECT_EQ(configuration.chains()[0].deadline, microseconds(50));
   EXPECT_EQ(configuration.chains()[0].bound, microseconds(9'223'372'036'853'500));
 }
@@ -210,9 +211,9 @@ TEST(Assumptions, of_a_callback_are_put_over_each_other_field_by_field)
 {
   const Configuration configuration =
     parsed(rclrt_file("      callbacks:\n"
-                      "        /**/timer/*: {wcet_ms: 1, bound_ms: 9}\n"
-                      "        /a/timer/1s: {scheduling_policy: fifo, priority: 7, wcet_ms: 2.5, "
-                      "min_period_ms: 10}\n"));
+                      "        /**/timer/*: {wcet: 1ms, response_bound: 9ms}\n"
+                      "        /a/timer/1s: {scheduling_policy: fifo, priority: 7, wcet: 2.5ms, "
+                      "min_period: 10ms}\n"));
   const Assumption assumption = configuration.assumption("/a/timer/1s");
   EXPECT_EQ(assumption.wcet, microseconds(2500));
   EXPECT_EQ(assumption.min_period, milliseconds(10));
@@ -220,8 +221,8 @@ TEST(Assumptions, of_a_callback_are_put_over_each_other_field_by_field)
   EXPECT_EQ(assumption.attributes.priority, 7);
   EXPECT_FALSE(configuration.assumption("/b/timer/1s").min_period.has_value());
   EXPECT_THAT(
-    error_in(rclrt_file("      callbacks:\n        /a/timer/1s: {wcet_ms: none}\n")),
-    StartsWith("f:5:32: callback '/a/timer/1s': wcet_ms must be a number of milliseconds"));
+    error_in(rclrt_file("      callbacks:\n        /a/timer/1s: {wcet: none}\n")),
+    StartsWith("f:5:29: callback '/a/timer/1s': wcet must be a time above 0"));
 }
 
 TEST(Assumptions, concern_the_chains_that_share_a_cpu_with_the_callback)

@@ -36,14 +36,14 @@ protected:
     rclrt_config::Configuration parsed;
     const auto status = parsed.parse(
       "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
-      "        /a/timer/x: {scheduling_policy: fifo, priority: 7, cpu_affinity: [0], wcet_ms: 3, "
-      "min_period_ms: 10, bound_ms: 5}\n"
-      "        /b/timer/x: {cpu_affinity: [1], wcet_ms: 1}\n"
+      "        /a/timer/x: {scheduling_policy: fifo, priority: 7, cpu_affinity: [0], wcet: 3ms, "
+      "min_period: 10ms, response_bound: 5ms}\n"
+      "        /b/timer/x: {cpu_affinity: [1], wcet: 1ms}\n"
       "        /d/timer/x: {scheduling_policy: deadline, runtime: 3ms, deadline: 9ms, period: 9ms, "
-      "wcet_ms: 3}\n"
+      "wcet: 3ms}\n"
       "      chains:\n"
-      "        of a: {callbacks: [/a/timer/x], bound_ms: 5}\n"
-      "        of b: {callbacks: [/b/timer/x], bound_ms: 5}\n",
+      "        of a: {callbacks: [/a/timer/x], bound: 5ms}\n"
+      "        of b: {callbacks: [/b/timer/x], bound: 5ms}\n",
       "f", machine);
     EXPECT_TRUE(status.ok()) << status.message();
     return parsed;

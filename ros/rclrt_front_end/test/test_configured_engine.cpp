@@ -159,14 +159,14 @@ TEST(ConfiguredEngine, says_that_bounds_of_chains_do_not_count_an_inline_callbac
     std::ofstream(file)
       << "/**:\n  ros__parameters:\n    rclrt:\n      chains:\n        grab: "
          "{callbacks: [/look/timer/10ms, /act/subscription/goal], semantics: latency, "
-         "deadline_ms: 20"
+         "deadline: 20ms"
       << bound << "}\n";
     const InlineCase test("rmw_fastrtps_cpp", local_publishers("/nobody"), file);
     std::remove(file.c_str());
     EXPECT_TRUE(test.status.ok()) << test.status.message();
     return test.says("The bounds of this file's chains do not count that");
   };
-  EXPECT_TRUE(says_so_with(", bound_ms: 10"));
+  EXPECT_TRUE(says_so_with(", bound: 10ms"));
   EXPECT_FALSE(says_so_with(""));
 }
 

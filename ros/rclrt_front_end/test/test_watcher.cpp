@@ -147,7 +147,7 @@ protected:
 
 TEST_F(Watchers, a_chain_is_counted_and_reported_by_the_executor_that_has_its_last_callback)
 {
-  declare(", deadline_ms: 10000, bound_ms: 9000");
+  declare(", deadline: 10000ms, bound: 9000ms");
   Executor last(file_, live_);
   Executor first(file_, live_);  // ends first: it notifies the other
   const auto act = last.add(act_);
@@ -171,7 +171,7 @@ TEST_F(Watchers, a_chain_is_counted_and_reported_by_the_executor_that_has_its_la
 
 TEST_F(Watchers, a_miss_is_told_once_and_the_program_is_called)
 {
-  declare(", deadline_ms: 0.000001, bound_ms: 90000, on_miss: {warn_after: 2}");
+  declare(", deadline: 0.000001ms, bound: 90000ms, on_miss: {warn_after: 2}");
   std::atomic<int> calls{0};
   std::mutex mutex;
   ChainReport told;
@@ -205,7 +205,7 @@ TEST_F(Watchers, a_miss_is_told_once_and_the_program_is_called)
 
 TEST_F(Watchers, a_chain_that_brings_out_nothing_is_told)
 {
-  declare(", silent_after_ms: 20");
+  declare(", silent_after: 20ms");
   Executor executor(file_, live_);
   executor.add(act_);
   executor.spin();
@@ -217,7 +217,7 @@ TEST_F(Watchers, a_chain_that_brings_out_nothing_is_told)
 
 TEST_F(Watchers, a_chain_whose_first_callback_is_nowhere_is_said_to_be_unseen)
 {
-  declare(", deadline_ms: 5");
+  declare(", deadline: 5ms");
   Executor executor(file_, live_);
   const auto act = executor.add(act_);
   executor.spin();
@@ -235,8 +235,7 @@ TEST_F(Watchers, a_chain_whose_first_callback_is_nowhere_is_said_to_be_unseen)
 TEST_F(Watchers, a_broken_assumption_is_told_once_with_the_chains_that_are_no_longer_proved)
 {
   declare(
-    ", deadline_ms: 10000, bound_ms: 9000",
-    "      callbacks: {" + act_ + ": {wcet_ms: 0.000001}}\n");
+    ", deadline: 10000ms, bound: 9000ms", "      callbacks: {" + act_ + ": {wcet: 0.000001ms}}\n");
   Executor executor(file_, live_);
   const auto act = executor.add(act_);
   const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
@@ -257,7 +256,7 @@ TEST_F(Watchers, a_broken_assumption_is_told_once_with_the_chains_that_are_no_lo
 
 TEST_F(Watchers, nothing_of_an_edited_plan_is_proved)
 {
-  declare(", deadline_ms: 10000, bound_ms: 9000");
+  declare(", deadline: 10000ms, bound: 9000ms");
   std::stringstream text;
   text << std::ifstream(file_).rdbuf();
   std::ofstream(file_) << "# plan: 1\n# content: sha256:00\n" << text.str();
@@ -277,8 +276,7 @@ TEST_F(Watchers, nothing_of_an_edited_plan_is_proved)
 TEST_F(Watchers, statuses_say_what_chains_callbacks_and_the_proof_are)
 {
   declare(
-    ", deadline_ms: 10000, bound_ms: 9000",
-    "      callbacks: {" + act_ + ": {wcet_ms: 0.000001}}\n");
+    ", deadline: 10000ms, bound: 9000ms", "      callbacks: {" + act_ + ": {wcet: 0.000001ms}}\n");
   std::mutex mutex;
   std::vector<DiagnosticStatus> statuses;
   live_.publish_diagnostics = [&](const std::vector<DiagnosticStatus> & published) {
@@ -337,7 +335,7 @@ ChainReport first_of(const Executor & executor)
 
 TEST_F(Watchers, a_file_that_somebody_has_removed_is_watched_all_the_same)
 {
-  declare(", deadline_ms: 10000, bound_ms: 9000");
+  declare(", deadline: 10000ms, bound: 9000ms");
   Executor executor(file_, live_);
   const auto act = executor.add(act_);
   const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
@@ -359,7 +357,7 @@ TEST_F(Watchers, a_file_that_somebody_has_removed_is_watched_all_the_same)
 
 TEST_F(Watchers, of_a_file_that_somebody_has_spoilt_nothing_is_proved)
 {
-  declare(", deadline_ms: 10000, bound_ms: 9000");
+  declare(", deadline: 10000ms, bound: 9000ms");
   Executor executor(file_, live_);
   const auto act = executor.add(act_);
   const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
@@ -391,7 +389,7 @@ TEST_F(Watchers, very_many_files_leave_descriptors_to_the_program)
       _exit(77);
     }
     {
-      declare(", deadline_ms: 10000, bound_ms: 9000");
+      declare(", deadline: 10000ms, bound: 9000ms");
       {
         const Executor before(file_, live_);
         const std::filesystem::path file = live_traces().at(0);

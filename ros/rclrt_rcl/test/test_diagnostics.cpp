@@ -98,7 +98,7 @@ TYPED_TEST_SUITE(Diagnostics, ExecutorTypes, ExecutorTypeNames);
 
 TYPED_TEST(Diagnostics, have_a_status_for_each_chain_and_each_callback)
 {
-  this->start("semantics: latency, deadline_ms: 10000, bound_ms: 9000");
+  this->start("semantics: latency, deadline: 10000ms, bound: 9000ms");
   const Spinning listening(this->listens_);
   const Spinning spinning(*this->executor_);
   ASSERT_TRUE(wait_for([&] { return values_of(this->chain())["count"].size() > 1; }));
@@ -126,7 +126,7 @@ TYPED_TEST(Diagnostics, have_a_status_for_each_chain_and_each_callback)
 
 TYPED_TEST(Diagnostics, an_error_is_what_on_miss_says)
 {
-  this->start("semantics: latency, deadline_ms: 0.0001, on_miss: {warn_after: 1, error_after: 3}");
+  this->start("semantics: latency, deadline: 0.0001ms, on_miss: {warn_after: 1, error_after: 3}");
   const Spinning listening(this->listens_);
   const Spinning spinning(*this->executor_);
   ASSERT_TRUE(wait_for([&] { return this->chain().level == DiagnosticStatus::ERROR; }));
@@ -137,7 +137,7 @@ TYPED_TEST(Diagnostics, an_error_is_what_on_miss_says)
 
 TYPED_TEST(Diagnostics, one_late_sample_that_on_miss_allows_changes_nothing)
 {
-  this->start("semantics: latency, deadline_ms: 0.0001, on_miss: {error_after: 1000000}");
+  this->start("semantics: latency, deadline: 0.0001ms, on_miss: {error_after: 1000000}");
   const Spinning listening(this->listens_);
   const Spinning spinning(*this->executor_);
   ASSERT_TRUE(wait_for([&] { return values_of(this->chain())["misses"].size() > 1; }));

@@ -34,7 +34,7 @@ protected:
     std::ofstream(file_) << "/**:\n  ros__parameters:\n    rclrt:\n      chains:\n        grab: "
                             "{callbacks: [/"
                          << name_ << "/timer/20ms, " << topic
-                         << "], semantics: latency, deadline_ms: 10000, bound_ms: 9000}\n";
+                         << "], semantics: latency, deadline: 10000ms, bound: 9000ms}\n";
   }
   void TearDown() override
   {

@@ -155,15 +155,15 @@ def test_a_plan_has_what_executors_watch_over_and_they_notice_that_it_was_edited
     made = rclrt("plan", robot, "-o", out)
     assert made.returncode == 0, made.stderr
     text = out.read_text(encoding="utf-8")
-    assert "cpu_affinity: [0], wcet_ms: 1, min_period_ms: 100, bound_ms: 1.01}" in text
+    assert "cpu_affinity: [0], wcet: 1ms, min_period: 100ms, response_bound: 1.01ms}" in text
     chains = """
       chains:
         "tick":
           callbacks: ["/first_node/timer/100ms", "/first_node/subscription/tick"]
           semantics: latency
-          deadline_ms: 20
-          bound_ms: 3.01
-          silent_after_ms: 500.5
+          deadline: 20ms
+          bound: 3.01ms
+          silent_after: 500.5ms
           on_miss: {warn_after: 1, error_after: 3}
 """
     assert chains in text
@@ -173,7 +173,7 @@ def test_a_plan_has_what_executors_watch_over_and_they_notice_that_it_was_edited
     as_made = numbers(out, 0, [trace])
     assert as_made.stderr == ""
     assert as_made.stdout.startswith("tick OK 2 0 0 0 3010000 ")
-    out.write_text(text.replace("deadline_ms: 20", "deadline_ms: 2"), encoding="utf-8")
+    out.write_text(text.replace("deadline: 20ms", "deadline: 2ms"), encoding="utf-8")
     edited = numbers(out, 0, [trace])
     assert "the plan was edited after it was made: nothing of it counts as proved" in edited.stderr
     assert edited.stdout.startswith("tick WARN 2 2 2 0 ")

@@ -47,8 +47,8 @@ struct File
   {
     std::ofstream(path)
       << "/**:\n  ros__parameters:\n    rclrt:\n      callbacks: {" << kName
-      << ": {wcet_ms: 1000, min_period_ms: 0.000001}}\n      chains: {x: {callbacks: [" << kName
-      << "], deadline_ms: 1000, bound_ms: 1000}}\n";
+      << ": {wcet: 1000ms, min_period: 0.000001ms}}\n      chains: {x: {callbacks: [" << kName
+      << "], deadline: 1000ms, bound: 1000ms}}\n";
   }
   ~File() { std::remove(path.c_str()); }
   File(const File &) = delete;

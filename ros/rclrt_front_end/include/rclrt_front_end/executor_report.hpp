@@ -29,7 +29,7 @@ enum class ChainState : uint8_t
   kOk,
   kWarn,    ///< so many misses in a row as `on_miss` says
   kError,   ///< likewise
-  kSilent,  ///< nothing new has come out for `silent_after_ms`
+  kSilent,  ///< nothing new has come out for `silent_after`
   kNotLast,  ///< no instance: each time another input of a join came last, and `join: last` leaves that out
 };
 /// "UNSEEN", "OK", "WARN", "ERROR", "SILENT", "NOT LAST".

@@ -49,11 +49,11 @@ def chain_lines(
         lines.append(f"    semantics: {chain.semantics}")
         lines += ["    join: last"] * (chain.join == "last")
         times = {
-            "deadline_ms": chain.deadline,
-            "bound_ms": bounds.get(chain.name),
-            "silent_after_ms": chain.silent_after,
+            "deadline": chain.deadline,
+            "bound": bounds.get(chain.name),
+            "silent_after": chain.silent_after,
         }
-        lines += [f"    {key}: {exact_ms(ns)}" for key, ns in times.items() if ns]
+        lines += [f"    {key}: {exact_ms(ns)}ms" for key, ns in times.items() if ns]
         counts = {"warn_after": chain.warn_after, "error_after": chain.error_after}
         if said := [f"{key}: {count}" for key, count in counts.items() if count]:
             lines.append(f"    on_miss: {{{', '.join(said)}}}")
@@ -79,11 +79,11 @@ def assumption_fields(callback: Callback, bound: int | None) -> dict[str, str]:
     """Return what a proof takes for granted of a callback, as fields of its entry."""
     jitter = 0 if callback.kind is Kind.TIMER else callback.jitter
     times = {
-        "wcet_ms": callback.wcet,
-        "min_period_ms": None if callback.period is None else callback.period - jitter,
-        "bound_ms": bound,
+        "wcet": callback.wcet,
+        "min_period": None if callback.period is None else callback.period - jitter,
+        "response_bound": bound,
     }
-    return {key: exact_ms(ns) for key, ns in times.items() if ns and ns > 0}
+    return {key: f"{exact_ms(ns)}ms" for key, ns in times.items() if ns and ns > 0}
 
 
 def quoted(text: str) -> str:
