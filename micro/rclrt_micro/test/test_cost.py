@@ -48,14 +48,14 @@ def _count(program: list[str], toggles: list[str], folder: Path) -> int:
 def _said() -> tuple[float, float]:
     """Return what FIGURES say: of the executor, of the batch executor."""
     match = re.search(
-        r"takes about (\d+) instructions .*?batch executor about\s+(\d+)\s", FIGURES, re.DOTALL
+        r"takes about (\d+) instructions .*?batch executor about (\d+) ", " ".join(FIGURES.split())
     )
     assert match is not None
     return float(match[1]), float(match[2])
 
 
 def _said_of_a_trip() -> float:
-    match = re.search(r"round trip takes about\s+([\d,]+)\s+instructions", FIGURES)
+    match = re.search(r"round trip takes about ([\d,]+) instructions", " ".join(FIGURES.split()))
     assert match is not None
     return float(match[1].replace(",", ""))
 
