@@ -188,7 +188,7 @@ bool Engine::Impl::release_held(Calls & calls) noexcept
   return false;
 }
 
-// Of this engine only: its timer thread and the middleware's threads outrank all its callbacks, and would not
+// From callbacks of this engine only: its timer thread and the middleware's threads outrank all its callbacks, and would not
 // know of what comes from another one.
 void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
 {

@@ -16,7 +16,7 @@ namespace
 constexpr uint32_t kMaxParallelism = 1024;
 // Callbacks that are gone, for the trace.
 constexpr std::size_t kMaxFormer = 1024;
-// Of a reentrant group, on however few CPUs: a callback may wait for what another of its group does.
+// Threads of a reentrant group, on however few CPUs: a callback may wait for what another of its group does.
 constexpr std::size_t kMinReentrantParallelism = 2;
 
 Status validate_stamps(const CallbackOptions & options, const std::string & subject)

@@ -19,7 +19,7 @@ namespace
 constexpr int64_t kSecond = 1'000'000'000;
 /// A job that is older than this releases nothing any more.
 constexpr int64_t kRemembered = 20 * kSecond;
-/// So long after a job has ended its publisher may go on.
+/// How long after the end of a job its publisher may go on.
 constexpr int64_t kPatience = 2 * kSecond;
 /// Instances of which percentiles are made: the newest.
 constexpr std::size_t kKept = 10'000;

@@ -57,7 +57,7 @@ Status check_inline(const CallbackOptions & options)
     "match subscriptions only");
 }
 
-// But for the name: that of a group that comes back may have another number in it.
+// All but the name: that of a group that comes back may have another number in it.
 bool have_same(const rclrt_core::GroupOptions & a, const rclrt_core::GroupOptions & b)
 {
   return a.attributes == b.attributes && a.parallelism == b.parallelism && a.budget == b.budget;

@@ -32,7 +32,7 @@ constexpr std::size_t kMaxSources = 256;
 constexpr int64_t kSettles = 100 * kMillisecond;
 /// Records are that old when they are judged: those of other threads and processes are there by then.
 constexpr int64_t kAge = 300 * kMillisecond;
-/// So long a chain may bring out jobs of its last callback, but no instance.
+/// How long a chain may bring out jobs of its last callback, but no instance.
 constexpr int64_t kUnseen = 5000 * kMillisecond;
 /// What a status lists of broken assumptions: a message is sent once a second.
 constexpr std::size_t kMostBroken = 20;

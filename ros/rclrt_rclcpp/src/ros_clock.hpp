@@ -23,7 +23,7 @@ namespace rclrt_rclcpp
 
 /// How often a clock is looked at while its time is simulated: its timers may be that late.
 constexpr std::chrono::milliseconds kSimulatedClockPeriod(1);
-/// And while it is not: simulated time may begin that late. The engine sees a step of the system's clock
+/// The same while it is not: simulated time may begin that late. The engine sees a step of the system's clock
 /// within the same time.
 constexpr std::chrono::milliseconds kSystemClockPeriod(100);
 

@@ -46,8 +46,8 @@ struct ReleaseStamp
 
 struct Job : ReleaseStamp
 {
-  /// Of timers and subscriptions: the budget is Criticality::kLow, and the deadline has passed. The thread that runs the
-  /// job takes the message, and does nothing with it.
+  /// The budget of a timer or subscription is Criticality::kLow, and the deadline has passed. The thread that runs the job
+  /// takes the message, and does nothing with it.
   bool is_given_up = false;
   /// Priority of the callback; larger is more urgent.
   int priority = 0;

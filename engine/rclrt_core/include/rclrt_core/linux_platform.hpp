@@ -50,7 +50,7 @@ public:
 
   /// Threads of this process with their names, e.g. to find the middleware's.
   std::vector<std::pair<ThreadId, std::string>> threads();
-  /// The same. `all_named`: no thread of start_thread() was about to begin. Such a thread has the name of the one that
+  /// As above. `all_named`: no thread of start_thread() was about to begin. Such a thread has the name of the one that
   /// has started it, and may be taken for that.
   std::vector<std::pair<ThreadId, std::string>> threads(bool * all_named);
 };

@@ -155,7 +155,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   bool has_lost_jobs = false;  // since it last began one
   bool removed = false;
   bool told_of_cpus = false;  // that some of its CPUs are left out
-  /// So many jobs more are measured: one has lost its CPU (see Platform::watch_cpu()).
+  /// How many jobs more are measured: one has lost its CPU (see Platform::watch_cpu()).
   uint8_t measured_jobs = 0;
   const int own_priority;  // 0: that of the attributes
   int priority;            // in force: own, of the attributes, or inherited

@@ -48,7 +48,7 @@ enum class DeadlineBackend : uint8_t
 struct NamedThread
 {
   std::string name;  ///< of threads that have it; with "*" at the end, of those that begin so
-  /// Or of all threads of the middleware with this role: receive, events, flow. Then there is no name.
+  /// The role of threads of the middleware: receive, events, flow. Then there is no name.
   std::string role;
   rclrt_core::Attributes attributes;
 };

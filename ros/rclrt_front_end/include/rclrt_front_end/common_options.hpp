@@ -52,13 +52,13 @@ struct CommonOptions
   std::size_t trace_capacity = 1024;
   /// What becomes of them besides.
   rclrt_config::TraceOptions trace;
-  /// Called when a chain of the configuration file has missed its deadline, or has fallen silent; once for all misses
+  /// Called when a chain of the parameters file has missed its deadline, or has fallen silent; once for all misses
   /// that were found at the same look, within half a second. By a background thread of ordinary priority, which looks at
   /// no chain meanwhile. Must not throw, and must not destroy the executor.
   std::function<void(const ChainReport &)> on_chain_miss;
 };
 
-/// The same, for an engine. `engine`: what the execution model says. `middleware`: see Middleware::of().
+/// These options, as an engine takes them. `engine`: what the execution model says. `middleware`: see Middleware::of().
 ConfiguredEngineOptions configured_engine_options(
   const CommonOptions & from, rclrt_core::EngineOptions engine,
   std::vector<std::string> parameter_files, const Middleware & middleware);
@@ -90,7 +90,7 @@ struct EventsOptions
   bool release_and_execute = false;
 };
 
-/// The same, for an engine.
+/// These options, as an engine takes them.
 rclrt_core::EngineOptions engine_options(const PoolOptions & from);
 rclrt_core::EngineOptions engine_options(const IsolatedOptions & from);
 rclrt_core::EngineOptions engine_options(const EventsOptions & from);

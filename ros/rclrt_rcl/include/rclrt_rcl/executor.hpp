@@ -80,7 +80,7 @@ public:
 
   /// End the present spin; if there is none, the next one. From any thread, also from callbacks.
   void cancel();
-  /// Also during spin_some() and the like, so it is true inside callbacks.
+  /// It is true during spin_some() and the like as well, so it is true inside callbacks.
   bool is_spinning() const noexcept { return spinning_.load(); }
 
   // ---- Members

@@ -24,7 +24,7 @@ std::string limit_text(Resource resource);
 
 /// Whether the calling thread has a capability, by its number in <linux/capability.h>.
 bool has_capability(int capability);
-/// The same, and that it counts for what belongs to the machine: priorities, locked memory. Root of a user namespace
+/// Whether it has the capability also for what belongs to the machine: priorities, locked memory. Root of a user namespace
 /// (a rootless container) has all capabilities, but there alone.
 bool has_capability_of_machine(int capability);
 /// Whether a process is in the user namespace that the machine has begun with; `process` is its open folder in /proc.

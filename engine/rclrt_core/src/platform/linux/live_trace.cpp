@@ -49,7 +49,7 @@ using linux_platform::Descriptor;
 using linux_platform::OtherProcess;
 using linux_platform::OwnDirectory;
 
-/// So many files of processes that have ended are kept.
+/// How many files of processes that have ended are kept.
 constexpr std::size_t kMaxLeftBehind = 8;
 /// Bytes of names at most. A program that makes new callbacks for ever does not fill the memory; later ones have no name.
 constexpr uint64_t kMaxNames = uint64_t{4} << 20;
