@@ -18,11 +18,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "platform/linux/edf_neighbours.hpp"
+#include "platform/linux/other_process.hpp"
 #include "platform/linux/roll.hpp"
+#include "platform/linux/sealed_memory.hpp"
 #include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
@@ -137,6 +141,46 @@ private:
   std::vector<DeadlineScheduler::Slot> slots_;
 };
 
+/// Has all that a real program shares, but may be written all over: it publishes whatever it likes.
+struct Liar
+{
+  Liar(const std::string & name, uint32_t runners, const std::vector<EdfPublished> & claims)
+  {
+    using linux_platform::OtherProcess;
+    using linux_platform::SealedMemory;
+    linux_platform::ProcessFacts self;
+    const auto places = linux_platform::OwnDirectory::places();
+    const auto writers = SealedMemory::Writers::kEverybody;
+    if (
+      linux_platform::Roll::open(name, EdfRegion::kVersion, places, &roll).ok() &&
+      OtherProcess::facts_of_self(&self) &&
+      SealedMemory::make("lies", sizeof(EdfRegion), writers, &jobs).ok() &&
+      SealedMemory::make("lies", sizeof(EdfBell), writers, &bell).ok()) {
+      region = new (jobs.data()) EdfRegion{};
+      region->runners = runners;
+      region->run_priority = 49;
+      publish(*region, claims.data(), static_cast<uint32_t>(claims.size()));
+      is_in = roll.add(self.born, jobs.descriptor(), bell.descriptor()).ok();
+    }
+  }
+  /// As a program that ends: this process goes on.
+  ~Liar()
+  {
+    if (region != nullptr) {
+      region->closed = 1;
+    }
+    roll.remove(roll.own());
+  }
+  Liar(const Liar &) = delete;
+  Liar & operator=(const Liar &) = delete;
+
+  linux_platform::Roll roll;
+  linux_platform::SealedMemory jobs;
+  linux_platform::SealedMemory bell;
+  EdfRegion * region = nullptr;
+  bool is_in = false;
+};
+
 /// A program in a process of its own, which is asked to do one thing after another.
 class EdfProcess
 {
@@ -157,7 +201,7 @@ public:
       close(from_[0]);
       const auto body = begin();
       int64_t command = 0;
-      while (read(to_[0], &command, sizeof(command)) == sizeof(command)) {
+      while (::read(to_[0], &command, sizeof(command)) == sizeof(command)) {
         const char answer = body(command);
         if (write(from_[1], &answer, 1) != 1) {
           break;
@@ -182,7 +226,7 @@ public:
   {
     char answer = 0;
     EXPECT_EQ(write(to_[1], &command, sizeof(command)), static_cast<ssize_t>(sizeof(command)));
-    EXPECT_EQ(read(from_[0], &answer, 1), 1) << "it has ended";
+    EXPECT_EQ(::read(from_[0], &answer, 1), 1) << "it has ended";
     return answer;
   }
   /// Returns when all its threads are stopped.

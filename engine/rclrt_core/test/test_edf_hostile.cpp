@@ -13,11 +13,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <new>
 #include <random>
 
 #include "edf_programs.hpp"
-#include "platform/linux/edf_neighbours.hpp"
 #include "rclrt_core/deadline_ring.hpp"
 
 namespace rclrt_core
@@ -78,30 +76,12 @@ uint64_t plausible(std::mt19937_64 & random)
   }
 }
 
-/// Has all that a real program shares, but may be written all over.
-struct Liar
+struct MutatingLiar : Liar
 {
-  explicit Liar(const std::string & name)
+  explicit MutatingLiar(const std::string & name)
+  : Liar(name, 2, std::vector<EdfPublished>(6, EdfPublished{0, 1, kRun}))
   {
-    ProcessFacts self;
-    EXPECT_TRUE(Roll::open(name, EdfRegion::kVersion, OwnDirectory::places(), &roll).ok());
-    EXPECT_TRUE(OtherProcess::facts_of_self(&self));
-    const auto writers = SealedMemory::Writers::kEverybody;
-    EXPECT_TRUE(SealedMemory::make("lies", sizeof(EdfRegion), writers, &jobs).ok());
-    EXPECT_TRUE(SealedMemory::make("lies", sizeof(EdfBell), writers, &bell).ok());
-    region = new (jobs.data()) EdfRegion{};
-    region->runners = 2;
-    region->run_priority = kRun;
-    EdfPublished early[6];
-    std::fill(std::begin(early), std::end(early), EdfPublished{0, 1, kRun});
-    publish(*region, early, 6);
-    EXPECT_TRUE(roll.add(self.born, jobs.descriptor(), bell.descriptor()).ok());
-  }
-  /// As a program that ends: this process goes on.
-  ~Liar()
-  {
-    region->closed = 1;
-    roll.remove(roll.own());
+    EXPECT_TRUE(is_in);
   }
 
   /// One word somewhere; most in what is read at each event.
@@ -147,11 +127,6 @@ struct Liar
       region->closed = static_cast<uint32_t>(value);
     }
   }
-
-  Roll roll;
-  SealedMemory jobs;
-  SealedMemory bell;
-  EdfRegion * region = nullptr;
 };
 
 class Hostile : public ::testing::Test
@@ -225,9 +200,9 @@ TEST_F(Hostile, words_of_the_bands_do_no_harm)
     std::mt19937_64 random(1);
     Roll roll;
     ASSERT_TRUE(Roll::open(name_, EdfRegion::kVersion, OwnDirectory::places(), &roll).ok());
-    const Liar first(name_);
+    const MutatingLiar first(name_);
     while (!over) {
-      Liar lies(name_);
+      MutatingLiar lies(name_);
       // The bells of the real ones may be written, too.
       std::vector<SealedMemory> bells;
       const linux_platform::Descriptor self(open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC));

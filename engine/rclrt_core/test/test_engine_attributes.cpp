@@ -59,15 +59,9 @@ TEST(Attributes, are_in_force_before_the_first_callback_runs_under_every_model)
 TEST(Attributes, of_the_group_apply_where_the_callback_has_none)
 {
   EngineOnSim engine;
-  std::shared_ptr<Group> group;
-  GroupOptions group_options;
-  group_options.name = "group";
-  group_options.attributes = fifo(21);
-  ASSERT_TRUE(engine.engine.add_group(group_options, &group).ok());
+  engine.group("group", 1, {}, fifo(21));
   Observed seen;
-  std::shared_ptr<Callback> callback;
-  ASSERT_TRUE(engine.engine.add_callback(observing(engine, "a", {}, &seen), group, &callback).ok());
-  engine.callbacks["a"] = callback;
+  engine.add(observing(engine, "a", {}, &seen), "group");
   engine.run(20, {{1, "a"}});
   EXPECT_EQ(seen.priority, 21);
 }
@@ -125,69 +119,36 @@ private:
 
 /// A pool of one thread with a callback for each of two CPUs. The second one comes while the first runs, or
 /// `late`, when the thread sleeps.
-struct TwoCpus
+struct TwoCpus : EngineOn<MovesWatched>
 {
-  TwoCpus() : sim(2), engine(sim, one_thread()) {}
-
-  static EngineOptions one_thread()
-  {
-    EngineOptions options;
-    options.max_threads = 1;
-    return options;
-  }
+  TwoCpus() : EngineOn(pool(1), 2) {}
 
   void run()
   {
-    std::vector<std::shared_ptr<Callback>> callbacks(2);
     for (const int cpu : {0, 1}) {
-      std::shared_ptr<Group> group;
-      GroupOptions group_options;
-      group_options.name = "group " + std::to_string(cpu);
-      ASSERT_TRUE(engine.add_group(group_options, &group).ok());
-      CallbackOptions options;
-      options.name = "on " + std::to_string(cpu);
-      options.attributes = fifo(10);
+      CallbackOptions options = fifo_callback("on " + std::to_string(cpu), 0, 10);
       options.attributes.cpu_affinity = cpu == 0 && leaves_out ? CpuSet() : CpuSet({cpu});
-      options.run = [this](const Job &) {
+      add(std::move(options), [this] {
         ran_on.push_back(sim.current_cpu());
-        Attributes in_force;
-        EXPECT_EQ(sim.read_back(sim.current_thread(), &in_force), 0);
-        ran_with.push_back(in_force.policy);
-        sim.work(milliseconds(2));
-        return true;
-      };
-      ASSERT_TRUE(
-        engine.add_callback(std::move(options), group, &callbacks.at(static_cast<size_t>(cpu)))
-          .ok());
+        ran_with.push_back(in_force().policy);
+        work(2);
+      });
     }
-    const Status status = sim.run([&] {
-      std::unique_ptr<Thread> spinner;
-      ASSERT_TRUE(
-        sim.start_thread(
-             {"spinner", 0, {}}, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner)
-          .ok());
-      sim.sleep_until(at_ms(1));
-      engine.notify(*callbacks[0]);
-      sim.sleep_until(at_ms(2));
+    EngineOn::run(leaves_out ? 15 : 10, {}, [&] {
+      until(1);
+      notify("on 0");
+      until(2);
       sim.refuses_moves = refuses;
       sim.leaves_out = leaves_out;
-      if (late) {
-        sim.sleep_until(at_ms(5));
-      }
-      engine.notify(*callbacks[1]);
-      sim.sleep_until(at_ms(10));
+      until(late ? 5 : 2);
+      notify("on 1");
       if (leaves_out) {
-        engine.notify(*callbacks[0]);
-        sim.sleep_until(at_ms(15));
+        until(10);
+        notify("on 0");
       }
-      engine.stop();
-      spinner->join();
     });
-    ASSERT_TRUE(status.ok()) << status.message();
   }
 
-  MovesWatched sim;
-  Engine engine;
   bool refuses = false;
   bool leaves_out = false;
   bool late = false;
@@ -263,9 +224,7 @@ TEST(Inline, a_callback_with_attributes_that_runs_without_them_is_a_finding)
 
 TEST(Attributes, the_thread_that_spins_gets_its_own_back)
 {
-  EngineOptions options;
-  options.model = ExecutionModel::kEvents;
-  EngineOnSim engine(options);
+  EngineOnSim engine(with_model(ExecutionModel::kEvents));
   Observed seen;
   engine.add(observing(engine, "a", fifo(50), &seen));
   engine.on_sim([&] {
@@ -308,14 +267,10 @@ TEST(Attributes, can_be_changed_while_spinning_from_the_next_job_on)
 /// Spin on a thread that is fifo 50.
 void run_on_an_urgent_thread(EngineOnSim & engine, const std::function<void()> & script)
 {
-  engine.on_sim([&] {
-    std::unique_ptr<Thread> spinner;
-    engine.start("spinner", fifo(50), [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
+  engine.spinner = fifo(50);
+  engine.run(20, {}, [&] {
     engine.until(1);
     script();
-    engine.until(20);
-    engine.engine.stop();
-    spinner->join();
   });
 }
 
@@ -361,9 +316,7 @@ TEST(Attributes, of_the_thread_that_spins_are_raised_by_who_publishes)
 
 TEST(Attributes, that_are_changed_change_the_rank_of_a_job_that_waits)
 {
-  EngineOptions options;
-  options.model = ExecutionModel::kEvents;
-  EngineOnSim engine(options);
+  EngineOnSim engine(with_model(ExecutionModel::kEvents));
   const auto add = [&engine](const std::string & name, int priority) {
     engine.add(engine.fifo_callback(name, 5, priority));
   };
@@ -420,9 +373,7 @@ TEST(Refusal, is_a_finding_that_names_the_callback_and_it_runs_all_the_same)
 
 TEST(Refusal, leaves_nothing_of_what_the_thread_had_before)
 {
-  EngineOptions options;
-  options.model = ExecutionModel::kEvents;
-  EngineOnSim engine(options, 2);
+  EngineOnSim engine(with_model(ExecutionModel::kEvents), 2);
   Observed first;
   Observed refused;
   engine.add(observing(engine, "first", fifo(90), &first));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "engine_on_sim.hpp"
@@ -20,9 +21,7 @@ namespace
 /// one. No time passes, so no thread takes a job in between.
 int64_t wakes_for_the_last(int groups)
 {
-  EngineOptions options;
-  options.max_threads = 4;
-  EngineOnSim engine(options, 2);
+  EngineOnSim engine(pool(4), 2);
   const auto add = [&engine](const std::string & name, int priority, int cpu) {
     CallbackOptions callback = engine.fifo_callback(name, 1, priority);
     callback.attributes.cpu_affinity = CpuSet({cpu});
@@ -128,15 +127,8 @@ struct OneThread
   }
   Lines run()
   {
-    return engine.run(50, {{1, "low"}, {3, "high"}}, [this] {
-      std::unique_ptr<Thread> stranger;
-      const auto body = [this] {
-        engine.until(2);
-        engine.work(10);
-      };
-      engine.start("stranger", fifo(50), body, &stranger);
-      stranger->join();
-    });
+    return engine.run(
+      50, {{1, "low"}, {3, "high"}}, [this] { engine.stranger(50, 2, 10)->join(); });
   }
   EngineOnSim engine;
 };
@@ -203,6 +195,207 @@ TEST(EveryThread, takes_no_less_urgent_job_while_one_of_another_group_waits_for_
       }
     }
   }
+}
+
+// ---- Threads that interrupt their CPUs again and again.
+
+/// How often each thread whose name begins with "rclrt beat" has gone to sleep in 10 ms.
+std::map<std::string, int> beats(EngineOptions options, int cpus = 2)
+{
+  EngineOnSim test(std::move(options), cpus);
+  std::map<std::string, int> counts;
+  test.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
+    if (point == SimPlatform::Point::kWait && thread.rfind("rclrt beat", 0) == 0) {
+      ++counts[thread];
+      Attributes in_force;
+      test.sim.read_back(test.sim.current_thread(), &in_force);
+      EXPECT_EQ(in_force.policy, SchedulingPolicy::kFifo);
+      EXPECT_EQ(in_force.priority, 1) << "below all jobs";
+    }
+  });
+  test.add(test.callback_options("a", milliseconds(3)));
+  EXPECT_EQ(test.run(10, {{2, "a"}}), (std::vector<std::string>{"2-2-5 a"}));
+  return counts;
+}
+
+EngineOptions every(Duration period)
+{
+  EngineOptions options;
+  options.waiting.beat = period;
+  return options;
+}
+
+TEST(Beat, interrupts_each_cpu_once_a_period_while_the_engine_spins)
+{
+  const auto counts = beats(every(milliseconds(1)));
+  ASSERT_EQ(counts.size(), 2U);
+  for (const char * name : {"rclrt beat 0", "rclrt beat 1"}) {
+    EXPECT_GE(counts.at(name), 9) << name;
+    EXPECT_LE(counts.at(name), 12) << name;
+  }
+}
+
+TEST(Beat, is_not_there_unless_it_is_asked_for) { EXPECT_TRUE(beats({}).empty()); }
+
+TEST(Beat, is_not_there_without_real_time_threads)
+{
+  EngineOptions options = every(milliseconds(1));
+  options.timer_thread.policy = SchedulingPolicy::kOther;
+  SimPlatform sim(2);
+  Engine engine(sim, options);
+  bool any = false;
+  sim.set_hook([&](SimPlatform::Point, const std::string & thread) {
+    any = any || thread.rfind("rclrt beat", 0) == 0;
+  });
+  const Status status = sim.run([&] {
+    std::unique_ptr<Thread> spinner;
+    ASSERT_TRUE(sim.start_thread({}, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner).ok());
+    sim.sleep_until(at_ms(10));
+    engine.stop();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_FALSE(any);
+}
+
+TEST(Beat, is_not_faster_than_20_000_a_second_whatever_is_asked_for)
+{
+  const auto counts = beats(every(Duration(1)), 1);
+  ASSERT_EQ(counts.size(), 1U);
+  EXPECT_LE(counts.begin()->second, 202);
+}
+
+TEST(Beat, ends_with_the_engine_however_long_a_period_is)
+{
+  for (const Duration period : {Duration(std::chrono::hours(1)), Duration::max()}) {
+    EngineOnSim test(every(period), 2);
+    int waits = 0;
+    test.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
+      const bool is_beat = thread.rfind("rclrt beat", 0) == 0;
+      waits += point == SimPlatform::Point::kWait && is_beat ? 1 : 0;
+      ASSERT_LT(waits, 100) << "it does not sleep";
+    });
+    TimePoint ended;
+    test.on_sim([&] {
+      std::unique_ptr<Thread> spinner;
+      test.until(1);  // that much after the clock's zero the longest one is too long
+      test.start("spinner", {}, [&] { EXPECT_TRUE(test.engine.spin().ok()); }, &spinner);
+      test.until(10);
+      test.engine.stop();
+      spinner->join();
+      ended = test.sim.now();
+    });
+    EXPECT_EQ(ended, at_ms(10));
+  }
+}
+
+// ---- What an event of a job costs, through the engine: at most two changes of attributes with the FIFO bands, made
+// by the thread that has it. Who was sent for a job that another has taken comes when there is a CPU, finds
+// nothing, and lets the next one up: one change more, by that thread.
+
+/// Notes when attributes were changed, by whom, and which policies were asked for.
+class RecordingSim final : public SimPlatform
+{
+public:
+  explicit RecordingSim(int cpus) : SimPlatform(cpus) {}
+  int apply(ThreadId thread, const Attributes & attributes) noexcept override
+  {
+    ++changes[nanoseconds_of(now())][current_thread()];
+    asked.insert(attributes.policy);
+    return SimPlatform::apply(thread, attributes);
+  }
+  using Changes = std::map<int64_t, std::map<ThreadId, int>>;
+  Changes changes;  ///< by instant and thread
+  std::set<SchedulingPolicy> asked;
+};
+
+/// More jobs than CPUs: with deadlines in no order, some in one group, some that learn of their deadline on
+/// the way. No two events lie at one instant.
+class EventCosts : public ::testing::TestWithParam<ExecutionModel>
+{
+protected:
+  static constexpr int kCpus = 2;
+  static constexpr int kJobs = 60;
+
+  /// By the thread that has it.
+  void note_event()
+  {
+    const int64_t now_ns = nanoseconds_of(engine_.sim.now());
+    const bool is_first = events_.emplace(now_ns, engine_.sim.current_thread()).second;
+    EXPECT_TRUE(is_first) << "two at " << now_ns << " ns: choose other works";
+  }
+
+  void add(int i)
+  {
+    const bool learns = i % 5 == 3;
+    const Duration work(1'500'000 + (i * i * 7) % 1000 * 1000 + (1 << (i % 10)));
+    engine_.add(
+      engine_.ext_callback("job " + std::to_string(i), learns ? 0 : 20 + (i * 7) % 12 * 5, 0),
+      [this, work, learns, i] {
+        engine_.sim.work(work / 3);
+        if (learns) {
+          note_event();
+          inherit_deadline(engine_.sim.now() + milliseconds(1 + (i * 11) % 60));
+        }
+        engine_.sim.work(work - work / 3);
+        note_event();
+      },
+      i % 4 == 0 ? "shared" : "");
+  }
+
+  void run()
+  {
+    engine_.run(500, {}, [this] {
+      engine_.until(10);
+      engine_.sim.changes.clear();
+      for (int i = 0; i < kJobs; ++i) {
+        engine_.until(10 + i);
+        note_event();
+        engine_.notify("job " + std::to_string(i));
+      }
+      engine_.until(500);
+      during_ = engine_.sim.changes;
+    });
+  }
+
+  EngineOn<RecordingSim> engine_{kCpus, with_model(GetParam())};
+  std::map<int64_t, ThreadId> events_;  ///< a job came, learned of its deadline, or ended
+  RecordingSim::Changes during_;
+};
+
+TEST_P(EventCosts, are_at_most_two_changes_of_attributes)
+{
+  for (int i = 0; i < kJobs; ++i) {
+    add(i);
+  }
+  run();
+  std::map<int, int> events_with;
+  for (const auto & [instant, changes] : during_) {
+    const auto event = events_.find(instant);
+    ASSERT_NE(event, events_.end()) << "at " << instant << " ns nothing happened to a job";
+    for (const auto & [thread, count] : changes) {
+      EXPECT_LE(count, thread == event->second ? 2 : 1) << "at " << instant << " ns";
+    }
+    const auto own = changes.find(event->second);
+    ++events_with[own != changes.end() ? own->second : 0];
+  }
+  EXPECT_EQ(engine_.ran.size(), static_cast<std::size_t>(kJobs));
+  EXPECT_GT(events_with[1], 5);
+  EXPECT_GT(events_with[2], 5) << "or this was no test";
+  EXPECT_EQ(events_with[0], 0) << "others change something only after one who has an event";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Models, EventCosts, ::testing::Values(ExecutionModel::kPool, ExecutionModel::kIsolated),
+  [](const auto & model) { return model.param == ExecutionModel::kPool ? "pool" : "isolated"; });
+
+TEST(EdfEvents, leave_the_class_of_a_thread_with_a_deadline_to_what_orders_deadlines)
+{
+  EngineOn<RecordingSim> engine(2, {});
+  engine.add(
+    engine.on_cpu(1, engine.ext_callback("soon", 5, 0)));  // for which the platform is asked
+  engine.run(10, {{1, "soon"}});
+  EXPECT_EQ(engine.statistics("soon").executed, 1u);
+  EXPECT_EQ(engine.sim.asked.count(SchedulingPolicy::kExt), 0u);
 }
 
 }  // namespace

@@ -4,14 +4,11 @@
 // What becomes of a thread that somebody is about to wake: who wants it sooner gets it sooner, with the
 // urgency that is needed. And other things that two threads do to a third at once.
 
-#include <atomic>
 #include <map>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include "engine_on_sim.hpp"
-#include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_core
 {
@@ -38,15 +35,7 @@ public:
   {
     std::vector<Arrival> all = {{1, "publisher"}};
     all.insert(all.end(), arrivals.begin(), arrivals.end());
-    return engine.run(50, all, [this] {
-      std::unique_ptr<Thread> stranger;
-      const auto body = [this] {
-        engine.until(2);
-        engine.work(10);
-      };
-      engine.start("stranger", fifo(50), body, &stranger);
-      stranger->join();
-    });
+    return engine.run(50, all, [this] { engine.stranger(50, 2, 10)->join(); });
   }
 
   EngineOnSim engine;
@@ -65,18 +54,9 @@ TEST(HandOver, an_urgent_job_gets_the_only_thread_although_its_waker_is_held_up)
 /// nothing any more, so that the publisher cannot be lent their urgency.
 void add_first_and_second(EngineOnSim & engine, int work_ms)
 {
-  GroupOptions group_options;
-  group_options.name = "reentrant";
-  group_options.parallelism = 2;
-  group_options.attributes = fifo(90);
-  std::shared_ptr<Group> group;
-  ASSERT_TRUE(engine.engine.add_group(group_options, &group).ok());
-  for (const std::string name : {"first", "second"}) {
-    CallbackOptions options =
-      engine.callback_options(name, milliseconds(name == "first" ? 1 : work_ms));
-    ASSERT_TRUE(
-      engine.engine.add_callback(std::move(options), group, &engine.callbacks[name]).ok());
-  }
+  engine.group("reentrant", 2, {}, fifo(90));
+  engine.add(engine.callback_options("first", milliseconds(1)), "reentrant");
+  engine.add(engine.callback_options("second", milliseconds(work_ms)), "reentrant");
 }
 
 TEST(HandOver, a_thread_on_its_way_for_a_job_of_its_like_does_not_depend_on_who_was_to_wake_it)
@@ -154,75 +134,6 @@ TEST(HandOver, a_deadline_of_a_job_that_is_over_does_not_count_for_a_thread_on_i
   EXPECT_EQ(
     engine.run(60, {{0, "early 1"}, {1, "early 2"}, {5, "late"}, {6, "plain"}, {7, "soon"}}),
     (Lines{"0-0-3 early 1", "1-1-2 early 2", "5-5-16 late", "7-7-8 soon", "6-8-17 plain"}));
-}
-
-/// Real threads, for what a simulation cannot interleave (and for the thread sanitizer): several that
-/// collect wake-ups, lose their CPU on the way, and want the same few workers; and a timer that they reset.
-TEST(HandOverOnThreads, no_job_is_lost_among_many_who_wake_the_same_threads)
-{
-  constexpr int kNotifiers = 3;
-  constexpr std::size_t kRounds = 1500;
-  for (const ExecutionModel model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
-    LinuxPlatform platform;
-    EngineOptions options = pool(2);
-    options.model = model;
-    options.attributes_mode = AttributesMode::kOff;
-    options.trace_capacity = 0;
-    Engine engine(platform, options);
-    std::vector<std::shared_ptr<Callback>> callbacks;
-    for (int i = 0; i < 4; ++i) {
-      GroupOptions group_options;
-      group_options.name = "group " + std::to_string(i);
-      std::shared_ptr<Group> group;
-      ASSERT_TRUE(engine.add_group(group_options, &group).ok());
-      CallbackOptions callback;
-      callback.name = "callback " + std::to_string(i);
-      callback.depth = 1'000'000;
-      callback.run = [](const Job &) { return true; };
-      callbacks.emplace_back();
-      if (i == 0) {
-        TimerOptions timer;
-        timer.period = microseconds(50);
-        timer.one_shot = true;
-        ASSERT_TRUE(engine.add_timer(callback, timer, group, &callbacks.back()).ok());
-      } else {
-        ASSERT_TRUE(engine.add_callback(callback, group, &callbacks.back()).ok());
-      }
-    }
-    for (int spin = 0; spin < 2; ++spin) {
-      std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
-      std::vector<std::thread> notifiers;
-      for (int n = 0; n < kNotifiers; ++n) {
-        notifiers.emplace_back([&, n] {
-          for (std::size_t round = 0; round < kRounds; ++round) {
-            const Publication batch;
-            engine.notify(*callbacks[1 + round % 3]);
-            if ((round + static_cast<std::size_t>(n)) % 3 == 0) {
-              EXPECT_TRUE(engine.reset_timer(callbacks[0]).ok());
-              std::this_thread::yield();
-            }
-            engine.notify(*callbacks[1 + round / 3 % 3]);
-          }
-        });
-      }
-      for (std::thread & notifier : notifiers) {
-        notifier.join();
-      }
-      const auto all_have_run = [&] {
-        uint64_t executed = 0;
-        for (std::size_t i = 1; i < callbacks.size(); ++i) {
-          executed += engine.statistics(*callbacks[i]).executed;
-        }
-        return executed == static_cast<uint64_t>(spin + 1) * kNotifiers * kRounds * 2;
-      };
-      for (int i = 0; i < 30000 && !all_have_run(); ++i) {
-        std::this_thread::sleep_for(milliseconds(1));
-      }
-      EXPECT_TRUE(all_have_run());
-      engine.stop();
-      spinner.join();
-    }
-  }
 }
 
 /// Somebody changes the attributes of the timer thread while that puts its first ones in force.
@@ -323,64 +234,35 @@ private:
 };
 
 /// An engine whose threads are asked to give way is seen not to hold its lock then.
-struct GivesWay
+struct GivesWay : EngineOnSim
 {
   explicit GivesWay(std::size_t threads, int cpus = 1)
-  : sim(cpus), bands(std::make_shared<WatchedBands>(sim, cpus))
+  : EngineOnSim(pool(threads, &edf_policy()), cpus),
+    bands(std::make_shared<WatchedBands>(sim, cpus))
   {
-    EngineOptions options = pool(threads);
-    options.policy = &edf_policy();
-    options.deadlines = bands;
-    options.timer_thread = fifo(97);
-    engine = std::make_unique<Engine>(sim, options);
+    EXPECT_TRUE(engine.set_deadline_scheduler(bands).ok());
     bands->on_give_way = [this] {
       ++given_way;
-      engine->statistics(*callbacks.front());  // for which it needs the lock
+      engine.statistics(*callbacks.begin()->second);  // for which it needs the lock
     };
   }
 
-  std::shared_ptr<Callback> add(
-    const std::string & name, Duration deadline, std::function<void()> body)
+  void add(const std::string & name, int64_t deadline_ms, std::function<void()> body)
   {
-    GroupOptions group_options;
-    group_options.name = name;
-    std::shared_ptr<Group> group;
-    EXPECT_TRUE(engine->add_group(group_options, &group).ok());
-    CallbackOptions callback;
-    callback.name = name;
-    callback.attributes.policy = SchedulingPolicy::kExt;
-    callback.relative_deadline = deadline;
-    callback.run = [body = std::move(body)](const Job &) {
-      body();
-      return true;
-    };
-    EXPECT_TRUE(engine->add_callback(callback, group, &callbacks.emplace_back()).ok());
-    return callbacks.back();
+    EngineOnSim::add(ext_callback(name, deadline_ms, 0), std::move(body));
   }
   /// Releases it once, and calls `then` at once.
-  void run(Callback & first, const std::function<void()> & then = [] {})
+  void run(const std::string & first, const std::function<void()> & then = [] {})
   {
-    const Status run = sim.run([&] {
-      std::unique_ptr<Thread> spinner;
-      ThreadOptions other;
-      other.attributes.policy = SchedulingPolicy::kOther;
-      ASSERT_TRUE(
-        sim.start_thread(other, [&] { EXPECT_TRUE(engine->spin().ok()); }, {}, &spinner).ok());
-      sim.sleep_for(milliseconds(5));
-      engine->notify(first);
+    EngineOnSim::run(25, {}, [&] {
+      until(5);
+      notify(first);
       then();
-      sim.sleep_for(milliseconds(20));
-      engine->stop();
-      spinner->join();
     });
-    EXPECT_TRUE(run.ok()) << run.message();
   }
   void note() { seen.push_back(given_way); }
 
-  SimPlatform sim;
   const std::shared_ptr<WatchedBands> bands;
-  std::vector<std::shared_ptr<Callback>> callbacks;
-  std::unique_ptr<Engine> engine;
   int given_way = 0;
   std::vector<int> seen;  // `given_way` when a callback noted it
 };
@@ -388,16 +270,15 @@ struct GivesWay
 TEST(GiveWay, is_asked_of_a_thread_whose_deadline_has_become_later_and_without_the_lock)
 {
   GivesWay t(1);
-  std::shared_ptr<Callback> next;
-  const auto learns = t.add("learns", Duration{0}, [&] {
+  t.add("learns", 0, [&] {
     inherit_deadline(at_ms(20));  // earlier than none
     t.note();
     inherit_deadline(at_ms(40));  // later
     t.note();
-    t.engine->notify(*next);
+    t.notify("next");
   });
-  next = t.add("next", milliseconds(80), [&] { t.note(); });
-  t.run(*learns);
+  t.add("next", 80, [&] { t.note(); });
+  t.run("learns");
   // The one thread takes "next" without having slept, at a later deadline.
   EXPECT_EQ(t.seen, (std::vector<int>{0, 1, 2}));
 }
@@ -405,16 +286,16 @@ TEST(GiveWay, is_asked_of_a_thread_whose_deadline_has_become_later_and_without_t
 TEST(GiveWay, is_asked_of_a_publisher_that_has_given_back_an_earlier_deadline)
 {
   GivesWay t(2);
-  const auto early = t.add("early", milliseconds(20), [] {});
-  const auto late = t.add("late", milliseconds(80), [&] {
+  t.add("early", 20, [] {});
+  t.add("late", 80, [&] {
     {
       const Publication publication;
-      t.engine->notify(*early);
+      t.notify("early");
       t.note();
     }
     t.note();
   });
-  t.run(*late);
+  t.run("late");
   EXPECT_EQ(t.seen, (std::vector<int>{0, 1}));
 }
 
@@ -422,20 +303,20 @@ TEST(HandOver, a_thread_on_its_way_does_not_keep_the_deadline_of_a_job_that_anot
 {
   for (const bool has_later : {false, true}) {
     GivesWay t(2, 2);
-    const auto first = t.add("first", milliseconds(90), [&] { t.sim.work(milliseconds(2)); });
-    const auto urgent = t.add("urgent", milliseconds(10), [&] { t.sim.work(milliseconds(8)); });
-    const auto later = t.add("later", milliseconds(40), [] {});
+    t.add("first", 90, [&] { t.work(2); });
+    t.add("urgent", 10, [&] { t.work(8); });
+    t.add("later", 40, [] {});
     std::multiset<TimePoint> before;
     std::multiset<TimePoint> after;
-    t.run(*first, [&] {
-      t.sim.work(milliseconds(1));
+    t.run("first", [&] {
+      t.work(1);
       const Publication publication;  // until it ends nobody wakes the thread that is to come
-      t.engine->notify(*urgent);
+      t.notify("urgent");
       if (has_later) {
-        t.engine->notify(*later);
+        t.notify("later");
       }
       before = t.bands->deadlines();
-      t.sim.work(milliseconds(3));  // meanwhile the thread of "first" takes "urgent"
+      t.work(3);  // meanwhile the thread of "first" takes "urgent"
       after = t.bands->deadlines();
     });
     // Released at 5, 6 and 6 ms.

@@ -304,21 +304,11 @@ TEST(Deadline, is_the_nominal_release_plus_the_relative_deadline)
   EngineOnSim engine;
   CallbackOptions options = engine.callback_options("timer", milliseconds(6));
   options.relative_deadline = milliseconds(5);
-  TimerOptions timer;
-  timer.period = milliseconds(10);
-  engine.add_timer(options, timer);
+  engine.add_timer(options, every_ms(10));
   engine.add(engine.fifo_callback("blocker", 4, 90));
+  engine.run(25, {{8, "blocker"}});
   std::vector<int64_t> deadlines;
-  engine.on_sim([&] {
-    std::unique_ptr<Thread> spinner;
-    engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
-    engine.until(8);
-    engine.notify("blocker");
-    engine.until(25);
-    engine.engine.stop();
-    spinner->join();
-  });
-  for (const rclrt_job_record & record : engine.records()) {
+  for (const rclrt_job_record & record : engine.ran) {
     if (engine.name_of(record.callback) == "timer") {
       deadlines.push_back(record.deadline_ns);
     }
@@ -337,14 +327,7 @@ TEST(Deadline, is_not_missed_by_a_job_that_finds_nothing_to_do)
     return false;
   };
   engine.add(options);
-  engine.on_sim([&] {
-    std::unique_ptr<Thread> spinner;
-    engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
-    engine.notify("empty");
-    engine.until(20);
-    engine.engine.stop();
-    spinner->join();
-  });
+  engine.run(20, {{0, "empty"}});
   EXPECT_EQ(engine.statistics("empty").empty, 1u);
   EXPECT_EQ(engine.statistics("empty").deadline_misses, 0u);
   EXPECT_EQ(engine.statistics("empty").max_response, Duration::zero());
@@ -512,31 +495,14 @@ TEST(Trace, to_ask_what_was_dropped_does_not_hold_up_the_engine_for_who_reads)
 TEST(Trace, records_preemptions_and_the_cpu)
 {
   EngineOnSim engine({}, 2);
-  CallbackOptions low = engine.fifo_callback("low", 10, 10);
-  low.attributes.cpu_affinity = CpuSet(std::vector<int>{1});
-  engine.add(low);
-  CallbackOptions high = engine.fifo_callback("high", 1, 20);
-  high.attributes.cpu_affinity = CpuSet(std::vector<int>{1});
-  engine.add(high);
-  engine.on_sim([&] {
-    std::unique_ptr<Thread> spinner;
-    engine.start("spinner", {}, [&] { EXPECT_TRUE(engine.engine.spin().ok()); }, &spinner);
-    engine.until(1);
-    engine.notify("low");
-    for (const int at : {3, 5}) {
-      engine.until(at);
-      engine.notify("high");
-    }
-    engine.until(30);
-    engine.engine.stop();
-    spinner->join();
-  });
-  const auto records = engine.records();
-  ASSERT_EQ(records.size(), 3u);
-  EXPECT_EQ(records[0].preemptions, 2);
-  EXPECT_EQ(records[0].cpu, 1);
-  EXPECT_EQ(records[1].preemptions, 0);
-  EXPECT_EQ(records[0].outcome, RCLRT_JOB_DONE);
+  engine.add(engine.on_cpu(1, engine.fifo_callback("low", 10, 10)));
+  engine.add(engine.on_cpu(1, engine.fifo_callback("high", 1, 20)));
+  engine.run(30, {{1, "low"}, {3, "high"}, {5, "high"}});
+  ASSERT_EQ(engine.ran.size(), 3u);
+  EXPECT_EQ(engine.ran[0].preemptions, 2);
+  EXPECT_EQ(engine.ran[0].cpu, 1);
+  EXPECT_EQ(engine.ran[1].preemptions, 0);
+  EXPECT_EQ(engine.ran[0].outcome, RCLRT_JOB_DONE);
 }
 
 }  // namespace

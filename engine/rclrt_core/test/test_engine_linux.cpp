@@ -12,8 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "rclrt_core/engine.hpp"
-#include "rclrt_core/linux_platform.hpp"
+#include "engine_on_linux.hpp"
 
 namespace rclrt_core
 {
@@ -22,7 +21,6 @@ namespace
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 class EngineOnLinux : public ::testing::TestWithParam<ExecutionModel>
 {
@@ -33,48 +31,6 @@ protected:
     options.model = GetParam();
     options.attributes_mode = AttributesMode::kOff;
     return options;
-  }
-
-  static std::shared_ptr<Group> add_group(
-    Engine & engine, const std::string & name, uint32_t parallelism = 1)
-  {
-    GroupOptions options;
-    options.name = name;
-    options.parallelism = parallelism;
-    std::shared_ptr<Group> group;
-    EXPECT_TRUE(engine.add_group(options, &group).ok());
-    return group;
-  }
-
-  static std::shared_ptr<Callback> add(
-    Engine & engine, const std::string & name, const std::shared_ptr<Group> & group,
-    std::function<void()> body, uint32_t depth = 1000000)
-  {
-    CallbackOptions options;
-    options.name = name;
-    options.depth = depth;
-    options.run = [body = std::move(body)](const Job &) {
-      body();
-      return true;
-    };
-    std::shared_ptr<Callback> callback;
-    const Status status = engine.add_callback(options, group, &callback);
-    EXPECT_TRUE(status.ok()) << status.message();
-    return callback;
-  }
-
-  /// Wait, without a verdict on speed: only a hang fails.
-  template <typename Condition>
-  static bool eventually(const Condition & condition)
-  {
-    const auto deadline = std::chrono::steady_clock::now() + seconds(60);
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) {
-        return false;
-      }
-      std::this_thread::sleep_for(microseconds(200));
-    }
-    return true;
   }
 
   LinuxPlatform platform_;
@@ -90,7 +46,7 @@ TEST_P(EngineOnLinux, every_release_runs_exactly_once_whoever_notifies)
   std::atomic<int> ran{0};
   for (int i = 0; i < kCallbacks; ++i) {
     const auto group = add_group(engine, "g" + std::to_string(i));
-    callbacks.push_back(add(engine, "c" + std::to_string(i), group, [&] { ++ran; }));
+    callbacks.push_back(add(engine, doing("c" + std::to_string(i), [&] { ++ran; }), group));
   }
   std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
   std::vector<std::thread> notifiers;
@@ -124,8 +80,8 @@ TEST_P(EngineOnLinux, callbacks_of_an_exclusive_group_never_overlap)
     ++unprotected;
     inside.fetch_sub(1);
   };
-  const auto a = add(engine, "a", group, body);
-  const auto b = add(engine, "b", group, body);
+  const auto a = add(engine, doing("a", body), group);
+  const auto b = add(engine, doing("b", body), group);
   std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
   std::thread other([&] {
     for (int i = 0; i < 3000; ++i) {
@@ -148,7 +104,7 @@ TEST_P(EngineOnLinux, callbacks_and_groups_come_and_go_while_others_run)
 {
   Engine engine(platform_, options());
   std::atomic<int> ran{0};
-  const auto steady = add(engine, "steady", add_group(engine, "steady"), [&] { ++ran; });
+  const auto steady = add(engine, doing("steady", [&] { ++ran; }));
   std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
   std::atomic<bool> done{false};
   std::thread notifier([&] {
@@ -161,7 +117,7 @@ TEST_P(EngineOnLinux, callbacks_and_groups_come_and_go_while_others_run)
     const std::string name = "round " + std::to_string(round);
     const auto group = add_group(engine, name, 1 + static_cast<uint32_t>(round % 3));
     auto resource = std::make_shared<int>(round);
-    const auto callback = add(engine, name, group, [resource] { EXPECT_GE(*resource, 0); });
+    const auto callback = add(engine, doing(name, [resource] { EXPECT_GE(*resource, 0); }), group);
     engine.notify(*callback, 3);
     if (round % 2 == 0) {
       EXPECT_TRUE(eventually([&] { return engine.statistics(*callback).executed > 0; }));
@@ -206,7 +162,7 @@ TEST_P(EngineOnLinux, a_group_whose_threads_cannot_be_had_leaves_none_behind)
   ScarcePlatform platform;
   Engine engine(platform, options());
   std::atomic<int> ran{0};
-  const auto steady = add(engine, "steady", add_group(engine, "steady"), [&] { ++ran; });
+  const auto steady = add(engine, doing("steady", [&] { ++ran; }));
   engine.notify(*steady);
   std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
   EXPECT_TRUE(eventually([&] { return ran == 1; }));
@@ -223,7 +179,7 @@ TEST_P(EngineOnLinux, a_group_whose_threads_cannot_be_had_leaves_none_behind)
     EXPECT_TRUE(eventually([&] { return platform.alive == before; }));
   }
   platform.most = before + 10;
-  const auto again = add(engine, "again", add_group(engine, "again", 2), [&] { ++ran; });
+  const auto again = add(engine, doing("again", [&] { ++ran; }));
   engine.notify(*again);
   engine.notify(*steady);
   EXPECT_TRUE(eventually([&] { return ran == 3; }));
@@ -278,7 +234,7 @@ TEST_P(EngineOnLinux, stop_from_several_threads_at_any_moment_ends_spin)
 {
   for (int round = 0; round < 30; ++round) {
     Engine engine(platform_, options());
-    const auto callback = add(engine, "a", add_group(engine, "a"), [] {});
+    const auto callback = add(engine, doing("a", [] {}));
     std::thread notifier([&] {
       for (int i = 0; i < 200; ++i) {
         engine.notify(*callback);
@@ -305,7 +261,7 @@ TEST_P(EngineOnLinux, spin_ends_while_groups_come_and_go)
   std::thread changing([&] {
     for (int i = 0; !done.load(); ++i) {
       const auto group = add_group(engine, "group " + std::to_string(i));
-      const auto callback = add(engine, "callback " + std::to_string(i), group, [] {});
+      const auto callback = add(engine, doing("callback " + std::to_string(i), [] {}), group);
       engine.notify(*callback);
       engine.remove(callback);
       EXPECT_TRUE(engine.remove_group(group).ok());
@@ -363,7 +319,7 @@ TEST_P(EngineOnLinux, an_exception_leaves_no_thread_behind)
 {
   Engine engine(platform_, options());
   const auto callback =
-    add(engine, "a", add_group(engine, "a"), [] { throw std::runtime_error("from the callback"); });
+    add(engine, doing("a", [] { throw std::runtime_error("from the callback"); }));
   engine.notify(*callback);
   EXPECT_TRUE(engine.spin().ok());
   EXPECT_TRUE(engine.threads().empty());
@@ -377,7 +333,7 @@ TEST_P(EngineOnLinux, the_trace_is_read_while_it_is_written)
   EngineOptions small = options();
   small.trace_capacity = 8;
   Engine engine(platform_, small);
-  const auto callback = add(engine, "a", add_group(engine, "a"), [] {});
+  const auto callback = add(engine, doing("a", [] {}));
   std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
   std::atomic<bool> done{false};
   std::atomic<uint64_t> read{0};
@@ -413,7 +369,7 @@ TEST_P(EngineOnLinux, a_wake_batch_loses_nothing)
   std::vector<std::shared_ptr<Callback>> callbacks;
   for (int i = 0; i < 6; ++i) {
     const std::string name = std::to_string(i);
-    callbacks.push_back(add(engine, name, add_group(engine, name), [&] { ++ran; }));
+    callbacks.push_back(add(engine, doing(name, [&] { ++ran; })));
   }
   std::thread spinner([&] { EXPECT_TRUE(engine.spin().ok()); });
   for (int i = 0; i < 500; ++i) {

@@ -42,62 +42,39 @@ public:
 
 /// "before" runs at 1 ms with fifo 20 on CPU 0; at 2 ms CPU 1 goes offline; at 3, 4 and 5 ms "job" is to run with
 /// fifo 10 on `cpus`, which does it with `seen`; half a millisecond later "before" runs again, if `alternates`.
-struct Offline
+struct Offline : EngineOn<CpuGoesOffline>
 {
-  explicit Offline(EngineOptions options) : sim(2), engine(sim, std::move(options)) {}
+  explicit Offline(EngineOptions options) : EngineOn(std::move(options), 2) {}
 
   void run(const std::vector<int> & cpus, bool alternates = false)
   {
-    add("before", fifo(20), {0}, [] {});
-    add("job", fifo(10), cpus, [this] {
-      Attributes in_force;
-      EXPECT_EQ(sim.read_back(sim.current_thread(), &in_force), 0);
-      seen.push_back(in_force);
-    });
-    const Status status = sim.run([&] {
-      std::unique_ptr<Thread> spinner;
-      const auto body = [&] { EXPECT_TRUE(engine.spin().ok()); };
-      ASSERT_TRUE(sim.start_thread({"spinner", 0, {}}, body, {}, &spinner).ok());
-      sim.sleep_until(at_ms(1));
-      engine.notify(*callbacks[0]);
-      sim.sleep_until(at_ms(2));
+    add("before", 20, {0}, [] {});
+    add("job", 10, cpus, [this] { seen.push_back(in_force()); });
+    EngineOn::run(10, {}, [&] {
+      until(1);
+      notify("before");
+      until(2);
       sim.is_offline = true;
       for (int i = 3; i < 6; ++i) {
-        sim.sleep_until(at_ms(i));
-        engine.notify(*callbacks[1]);
+        until(i);
+        notify("job");
         if (alternates) {
-          sim.sleep_until(at_ms(i) + std::chrono::microseconds(500));
-          engine.notify(*callbacks[0]);
+          sim.sleep_for(microseconds(500));
+          notify("before");
         }
       }
-      sim.sleep_until(at_ms(10));
+      until(10);
       asked_for_the_cpu = sim.asked_for_the_cpu;
-      engine.stop();
-      spinner->join();
     });
-    ASSERT_TRUE(status.ok()) << status.message();
   }
-
   void add(
-    const std::string & name, Attributes attributes, const std::vector<int> & cpus,
-    std::function<void()> run)
+    const std::string & name, int priority, const std::vector<int> & cpus,
+    std::function<void()> body)
   {
-    std::shared_ptr<Group> group;
-    GroupOptions group_options;
-    group_options.name = "group of " + name;
-    ASSERT_TRUE(engine.add_group(group_options, &group).ok());
-    CallbackOptions options;
-    options.name = name;
-    options.attributes = std::move(attributes);
+    CallbackOptions options = fifo_callback(name, 0, priority);
     options.attributes.cpu_affinity = CpuSet(cpus);
-    options.run = [run = std::move(run)](const Job &) {
-      run();
-      return true;
-    };
-    callbacks.emplace_back();
-    ASSERT_TRUE(engine.add_callback(std::move(options), group, &callbacks.back()).ok());
+    EngineOn::add(std::move(options), std::move(body));
   }
-
   std::vector<Finding> found() const
   {
     std::vector<Finding> found = engine.findings();
@@ -106,9 +83,6 @@ struct Offline
     return found;
   }
 
-  CpuGoesOffline sim;
-  Engine engine;
-  std::vector<std::shared_ptr<Callback>> callbacks;
   std::vector<Attributes> seen;
   int asked_for_the_cpu = 0;
 };
@@ -144,29 +118,19 @@ TEST(CpusLeftOut, while_it_spins_leave_the_priority_and_are_told_once)
 
 TEST(Cpus, that_a_thread_has_lost_are_told_once_and_given_back_as_soon_as_they_can_be_had)
 {
-  EngineOptions options;
-  options.model = ExecutionModel::kIsolated;
-  Offline scene(options);
+  Offline scene(with_model(ExecutionModel::kIsolated));
   ThreadId thread = 0;
-  scene.add("job", fifo(10), {1}, [&] { thread = scene.sim.current_thread(); });
+  scene.add("job", 10, {1}, [&] { thread = scene.sim.current_thread(); });
   const auto cpus = [&] {
     Attributes in_force;
     EXPECT_EQ(scene.sim.read_back(thread, &in_force), 0);
     return in_force.cpu_affinity;
   };
-  const auto told = [&scene] {
-    const std::vector<Finding> all = scene.engine.findings();
-    return std::count_if(all.begin(), all.end(), [](const Finding & finding) {
-      return finding.what.find("is allowed on CPUs 0 and not on 1 any more") == 0;
-    });
-  };
-  const Status status = scene.sim.run([&] {
-    std::unique_ptr<Thread> spinner;
-    const auto body = [&] { EXPECT_TRUE(scene.engine.spin().ok()); };
-    ASSERT_TRUE(scene.sim.start_thread({"spinner", 0, {}}, body, {}, &spinner).ok());
-    scene.sim.sleep_until(at_ms(1));
-    scene.engine.notify(*scene.callbacks[0]);
-    scene.sim.sleep_until(at_ms(2));
+  const Lines told = {"is allowed on CPUs 0 and not on 1 any more"};
+  scene.EngineOn::run(2, {}, [&] {
+    scene.until(1);
+    scene.notify("job");
+    scene.until(2);
     EXPECT_EQ(cpus(), CpuSet({1}));
     Attributes moved;
     moved.cpu_affinity = CpuSet({0});
@@ -183,19 +147,14 @@ TEST(Cpus, that_a_thread_has_lost_are_told_once_and_given_back_as_soon_as_they_c
       scene.engine.keep_cpus();
       EXPECT_EQ(cpus(), CpuSet({1}));
       scene.engine.keep_cpus();
-      EXPECT_EQ(told(), 1);
+      EXPECT_EQ(scene.findings_with(told), 1);
     }
-    scene.engine.stop();
-    spinner->join();
   });
-  ASSERT_TRUE(status.ok()) << status.message();
 }
 
 TEST(CpusLeftOut, are_not_explained_again_although_they_are_asked_for_again)
 {
-  EngineOptions options;
-  options.max_threads = 1;
-  Offline scene(options);
+  Offline scene(pool(1));
   scene.run({1}, true);
   EXPECT_EQ(scene.asked_for_the_cpu, 3);
   EXPECT_EQ(scene.sim.explained, 1);
@@ -204,9 +163,7 @@ TEST(CpusLeftOut, are_not_explained_again_although_they_are_asked_for_again)
 
 TEST(CpusLeftOut, of_a_job_are_not_told_of_the_next_one_that_the_thread_runs)
 {
-  EngineOptions options;
-  options.max_threads = 1;
-  Offline scene(options);
+  Offline scene(pool(1));
   scene.sim.is_offline = true;
   scene.run({0});
   EXPECT_TRUE(scene.found().empty());

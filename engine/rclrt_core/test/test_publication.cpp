@@ -3,13 +3,7 @@
 
 // A publication is not held up by what it releases, and the most urgent of that comes first. One CPU.
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <atomic>
-
 #include "engine_on_sim.hpp"
-#include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_core
 {
@@ -255,67 +249,6 @@ TEST(Publication, to_a_sched_deadline_callback_is_under_fifo_99)
       Lines(jobs.begin(), jobs.begin() + 4),
       (Lines{"1-1-4 publisher", "2-4-5 budget", "3-5-6 high", "1-6-36 mid"}));
   }
-}
-
-// Its child has a copy of what the publication was to do at its end; all of that is the parent's.
-TEST(Publication, in_which_the_process_forks_is_ended_by_the_parent_alone)
-{
-  class Counting : public LinuxPlatform
-  {
-  public:
-    int apply(ThreadId, const Attributes &) noexcept override
-    {
-      ++calls;
-      return 0;
-    }
-    void wake_one(const std::atomic<uint32_t> & word) noexcept override
-    {
-      ++calls;
-      LinuxPlatform::wake_one(word);
-    }
-    std::atomic<int> calls{0};
-  };
-  Counting platform;
-  Engine engine(platform, {});
-  std::shared_ptr<Callback> callbacks[2];
-  const auto add = [&](int i, int priority, std::function<bool(const Job &)> run) {
-    std::shared_ptr<Group> group;
-    GroupOptions group_options;
-    group_options.name = std::to_string(i);
-    ASSERT_TRUE(engine.add_group(group_options, &group).ok());
-    CallbackOptions options;
-    options.name = group_options.name;
-    options.attributes = fifo(priority);
-    options.run = std::move(run);
-    ASSERT_TRUE(engine.add_callback(std::move(options), group, &callbacks[i]).ok());
-  };
-  int status = -1;
-  int calls_of_the_parent = 0;
-  add(0, 10, [&](const Job &) {
-    pid_t child = 0;
-    int before = 0;
-    {
-      const Publication publication;
-      engine.notify(*callbacks[1]);
-      child = fork();
-      before = platform.calls;
-    }
-    calls_of_the_parent = platform.calls - before;
-    if (child == 0) {
-      _exit(calls_of_the_parent);
-    }
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    return true;
-  });
-  add(1, 80, [&](const Job &) {
-    engine.stop();
-    return true;
-  });
-  engine.notify(*callbacks[0]);
-  EXPECT_TRUE(engine.spin().ok());
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0) << "calls of the child";
-  EXPECT_GE(calls_of_the_parent, 2) << "it wakes, and gives back";
 }
 
 TEST(Publication, keeps_a_loan_from_a_job_that_waits_for_the_publisher)

@@ -52,16 +52,26 @@ TEST_F(SimPlatformTest, more_urgent_thread_preempts_and_the_other_goes_on_afterw
   EXPECT_EQ(use.cpu_ns, nanoseconds_of(at_ms(5)));
 }
 
-TEST_F(SimPlatformTest, equally_urgent_thread_does_not_preempt)
+TEST_F(SimPlatformTest, decides_who_runs_when)
 {
-  expect_run([&] {
-    start("a", fifo(10), [&] { sim.work(milliseconds(5)); });
-    start("b", fifo(10), [&] {
-      sim.sleep_until(at_ms(1));
-      sim.work(milliseconds(1));
-    });
-  });
-  EXPECT_THAT(sim.schedule(), ElementsAre("0-5ms cpu0 a", "5-6ms cpu0 b"));
+  expect_schedule(
+    "an equally urgent thread does not preempt", 1, {}, "a 10 0 5, b 10 1 1",
+    {"0-5ms cpu0 a", "5-6ms cpu0 b"});
+  expect_schedule(
+    "a preempted thread goes on before others of its priority", 1, {},
+    "a 10 0 4, b 10 0 1, high 20 1 1",
+    {"0-1ms cpu0 a", "1-2ms cpu0 high", "2-5ms cpu0 a", "5-6ms cpu0 b"});
+  // When main, which has CPU 0, is done, CPU 1 is high's until it sleeps.
+  expect_schedule(
+    "the m most urgent threads run on m CPUs", 2, {}, "low 1 0 4, mid 2 0 4, high 3 1 2",
+    {"0-4ms cpu0 mid", "0-1ms cpu1 low", "1-3ms cpu1 high", "3-6ms cpu1 low"});
+  expect_schedule(
+    "affinity is honored even when another CPU is idle", 2, {}, "a 2 0 2 on 1, b 1 0 2 on 1",
+    {"0-2ms cpu1 a", "2-4ms cpu1 b"});
+  expect_schedule(
+    "the holder of a mutex keeps its CPU while it works", 1, {},
+    "low 10 0 3 with first, high 20 1 1, later 10 3 1",
+    {"0-3ms cpu0 low", "3-4ms cpu0 high", "4-5ms cpu0 later"});
 }
 
 TEST_F(SimPlatformTest, equally_urgent_threads_run_in_the_order_of_becoming_runnable)
@@ -79,20 +89,6 @@ TEST_F(SimPlatformTest, equally_urgent_threads_run_in_the_order_of_becoming_runn
     sim.work(std::chrono::microseconds(2500));
   });
   EXPECT_THAT(sim.schedule(), ElementsAre("0.5-3ms cpu0 main", "3-4ms cpu0 b", "4-5ms cpu0 a"));
-}
-
-TEST_F(SimPlatformTest, preempted_thread_goes_on_before_others_of_its_priority)
-{
-  expect_run([&] {
-    start("a", fifo(10), [&] { sim.work(milliseconds(4)); });
-    start("b", fifo(10), [&] { sim.work(milliseconds(1)); });
-    start("high", fifo(20), [&] {
-      sim.sleep_until(at_ms(1));
-      sim.work(milliseconds(1));
-    });
-  });
-  EXPECT_THAT(
-    sim.schedule(), ElementsAre("0-1ms cpu0 a", "1-2ms cpu0 high", "2-5ms cpu0 a", "5-6ms cpu0 b"));
 }
 
 TEST_F(SimPlatformTest, fair_threads_are_ordered_by_nice_and_yield_to_real_time_ones)
@@ -115,48 +111,17 @@ TEST_F(SimPlatformTest, fair_threads_are_ordered_by_nice_and_yield_to_real_time_
     ElementsAre("0-1ms cpu0 fifo", "1-2ms cpu0 plain", "2-3ms cpu0 nice", "3-4ms cpu0 idle"));
 }
 
-TEST_F(SimPlatformTest, the_m_most_urgent_threads_run_on_m_cpus)
-{
-  expect_run(duo, [&] {
-    start("low", fifo(1), [&] { duo.work(milliseconds(4)); }, &duo);
-    start("mid", fifo(2), [&] { duo.work(milliseconds(4)); }, &duo);
-    start(
-      "high", fifo(3),
-      [&] {
-        duo.sleep_until(at_ms(1));
-        duo.work(milliseconds(2));
-      },
-      &duo);
-  });
-  // When main, which has CPU 0, is done, CPU 1 is high's until it sleeps.
-  EXPECT_THAT(
-    duo.schedule(),
-    ElementsAre("0-4ms cpu0 mid", "0-1ms cpu1 low", "1-3ms cpu1 high", "3-6ms cpu1 low"));
-}
-
-TEST_F(SimPlatformTest, affinity_is_honored_even_when_another_cpu_is_idle)
-{
-  expect_run(duo, [&] {
-    start("a", fifo(2, {1}), [&] { duo.work(milliseconds(2)); }, &duo);
-    start("b", fifo(1, {1}), [&] { duo.work(milliseconds(2)); }, &duo);
-  });
-  EXPECT_THAT(duo.schedule(), ElementsAre("0-2ms cpu1 a", "2-4ms cpu1 b"));
-}
-
 TEST_F(SimPlatformTest, changing_the_affinity_of_a_running_thread_moves_it)
 {
   expect_run(duo, [&] {
-    start(
-      "a", fifo(2, {0}),
-      [&] {
-        duo.work(milliseconds(1));
-        Attributes move;
-        move.cpu_affinity = CpuSet({1});
-        EXPECT_EQ(duo.apply(duo.current_thread(), move), 0);
-        EXPECT_EQ(duo.current_cpu(), 1);
-        duo.work(milliseconds(1));
-      },
-      &duo);
+    start_on(duo, "a", fifo(2, {0}), [&] {
+      duo.work(milliseconds(1));
+      Attributes move;
+      move.cpu_affinity = CpuSet({1});
+      EXPECT_EQ(duo.apply(duo.current_thread(), move), 0);
+      EXPECT_EQ(duo.current_cpu(), 1);
+      duo.work(milliseconds(1));
+    });
   });
   EXPECT_THAT(duo.schedule(), ElementsAre("0-1ms cpu0 a", "1-2ms cpu1 a"));
 }
@@ -212,55 +177,28 @@ TEST_F(SimPlatformTest, preemption_waits_for_the_outermost_of_nested_mutexes)
   EXPECT_THAT(events, ElementsAre("inner released", "high", "outer released"));
 }
 
-TEST_F(SimPlatformTest, holder_of_a_mutex_keeps_its_cpu_while_it_works)
-{
-  const auto mutex = sim.make_mutex();
-  expect_run([&] {
-    start("low", fifo(10), [&] {
-      mutex->lock();
-      sim.work(milliseconds(3));
-      mutex->unlock();
-      sim.work(milliseconds(1));
-    });
-    start("high", fifo(20), [&] {
-      sim.sleep_until(at_ms(1));
-      sim.work(milliseconds(1));
-    });
-  });
-  EXPECT_THAT(sim.schedule(), ElementsAre("0-3ms cpu0 low", "3-4ms cpu0 high", "4-5ms cpu0 low"));
-}
-
 TEST_F(SimPlatformTest, waking_somebody_under_a_mutex_displaces_no_third_thread_for_the_holder)
 {
   std::atomic<uint32_t> word{0};
   const auto mutex = duo.make_mutex();
   int64_t preemptions = -1;
   expect_run(duo, [&] {
-    start(
-      "high", fifo(30),
-      [&] {
-        duo.wait(word, 0, kNever);
-        duo.work(milliseconds(1));
-      },
-      &duo);
-    start(
-      "mid", fifo(20),
-      [&] {
-        const CpuWatch watch = duo.watch_cpu(false);
-        duo.work(milliseconds(3));
-        preemptions = duo.end_watch(watch).preemptions;
-      },
-      &duo);
-    start(
-      "low", fifo(10),
-      [&] {
-        duo.work(milliseconds(1));
-        mutex->lock();
-        word.store(1);
-        duo.wake_one(word);
-        mutex->unlock();
-      },
-      &duo);
+    start_on(duo, "high", fifo(30), [&] {
+      duo.wait(word, 0, kNever);
+      duo.work(milliseconds(1));
+    });
+    start_on(duo, "mid", fifo(20), [&] {
+      const CpuWatch watch = duo.watch_cpu(false);
+      duo.work(milliseconds(3));
+      preemptions = duo.end_watch(watch).preemptions;
+    });
+    start_on(duo, "low", fifo(10), [&] {
+      duo.work(milliseconds(1));
+      mutex->lock();
+      word.store(1);
+      duo.wake_one(word);
+      mutex->unlock();
+    });
   });
   EXPECT_EQ(preemptions, 0);
 }
@@ -275,21 +213,15 @@ TEST_F(SimPlatformTest, mutex_excludes_across_cpus_and_goes_to_the_most_urgent)
     mutex->unlock();
   };
   expect_run(duo, [&] {
-    start("a", fifo(1), [&] { critical("a"); }, &duo);
-    start(
-      "b", fifo(2),
-      [&] {
-        duo.work(milliseconds(1));
-        critical("b");
-      },
-      &duo);
-    start(
-      "c", fifo(3),
-      [&] {
-        duo.sleep_until(at_ms(1));
-        critical("c");
-      },
-      &duo);
+    start_on(duo, "a", fifo(1), [&] { critical("a"); });
+    start_on(duo, "b", fifo(2), [&] {
+      duo.work(milliseconds(1));
+      critical("b");
+    });
+    start_on(duo, "c", fifo(3), [&] {
+      duo.sleep_until(at_ms(1));
+      critical("c");
+    });
   });
   EXPECT_THAT(events, ElementsAre("a", "c", "b"));
   EXPECT_EQ(duo.now(), at_ms(6));
@@ -357,16 +289,13 @@ TEST_F(SimPlatformTest, refused_policies_become_findings_but_the_affinity_is_app
 {
   duo.refuse({SchedulingPolicy::kFifo});
   expect_run(duo, [&] {
-    start(
-      "worker", fifo(10, {1}),
-      [&] {
-        Attributes in_force;
-        EXPECT_EQ(duo.read_back(duo.current_thread(), &in_force), 0);
-        EXPECT_EQ(in_force.policy, SchedulingPolicy::kOther);
-        EXPECT_EQ(in_force.cpu_affinity, CpuSet({1}));
-        EXPECT_EQ(duo.apply(duo.current_thread(), fifo(11)), EPERM);
-      },
-      &duo);
+    start_on(duo, "worker", fifo(10, {1}), [&] {
+      Attributes in_force;
+      EXPECT_EQ(duo.read_back(duo.current_thread(), &in_force), 0);
+      EXPECT_EQ(in_force.policy, SchedulingPolicy::kOther);
+      EXPECT_EQ(in_force.cpu_affinity, CpuSet({1}));
+      EXPECT_EQ(duo.apply(duo.current_thread(), fifo(11)), EPERM);
+    });
   });
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_THAT(findings[0], HasSubstr("worker: asked for fifo, priority 10, cpu_affinity 1"));

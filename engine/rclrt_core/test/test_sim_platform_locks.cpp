@@ -62,13 +62,31 @@ protected:
   const std::unique_ptr<Mutex> second = sim.make_mutex();
 };
 
-TEST_F(SimPlatformLocks, a_thread_can_be_preempted_while_it_holds_a_mutex)
+TEST_F(SimPlatformLocks, decide_who_runs_when)
 {
-  expect_run([&] {
-    start_job("low", 10, 0, 3, mutex.get());
-    start_job("high", 20, 1, 1);
-  });
-  EXPECT_THAT(sim.schedule(), ElementsAre("0-1ms cpu0 low", "1-2ms cpu0 high", "2-4ms cpu0 low"));
+  const SimPlatform::Locks real{true, true};
+  const char * const three = "low 10 0 3 with first, mid 20 1 5, high 30 2 1 with first";
+  expect_schedule(
+    "a thread can be preempted while it holds a mutex", 1, real,
+    "low 10 0 3 with first, high 20 1 1", {"0-1ms cpu0 low", "1-2ms cpu0 high", "2-4ms cpu0 low"});
+  expect_schedule(
+    "the holder is as urgent as the thread that waits for it, and no longer", 1, real, three,
+    {"0-1ms cpu0 low", "1-2ms cpu0 mid", "2-4ms cpu0 low", "4-5ms cpu0 high", "5-9ms cpu0 mid"});
+  expect_schedule(
+    "without inheritance the most urgent waits for the one in the middle", 1, {true, false}, three,
+    {"0-1ms cpu0 low", "1-6ms cpu0 mid", "6-8ms cpu0 low", "8-9ms cpu0 high"});
+  expect_schedule(
+    "a holder that must not be preempted needs no inheritance", 1, {}, three,
+    {"0-3ms cpu0 low", "3-4ms cpu0 high", "4-9ms cpu0 mid"});
+  expect_schedule(
+    "urgency is lent through a chain of mutexes", 1, real,
+    "low 10 0 3 with first, chain 15 1 1 with second with first, mid 20 2 5, "
+    "high 30 2 1 with second",
+    {"0-3ms cpu0 low", "3-4ms cpu0 chain", "4-5ms cpu0 high", "5-10ms cpu0 mid"});
+  expect_schedule(
+    "urgency is lent but not a CPU", 2, real,
+    "low 10 0 2 with first on 1, mid 20 1 2 on 1, high 30 2 2 with first on 0",
+    {"0-1ms cpu1 low", "1-2ms cpu1 mid", "2-3ms cpu1 low", "3-5ms cpu0 high", "3-4ms cpu1 mid"});
 }
 
 TEST_F(SimPlatformLocks, a_wake_up_under_a_mutex_preempts_the_waker_at_once)
@@ -88,63 +106,6 @@ TEST_F(SimPlatformLocks, a_wake_up_under_a_mutex_preempts_the_waker_at_once)
     });
   });
   EXPECT_THAT(events, ElementsAre("high", "low after the wake-up"));
-}
-
-TEST_F(SimPlatformLocks, the_holder_is_as_urgent_as_who_waits_for_it_and_no_longer)
-{
-  expect_run([&] {
-    start_job("low", 10, 0, 3, mutex.get());
-    start_job("mid", 20, 1, 5);
-    start_job("high", 30, 2, 1, mutex.get());
-  });
-  EXPECT_THAT(
-    sim.schedule(),
-    ElementsAre(
-      "0-1ms cpu0 low", "1-2ms cpu0 mid", "2-4ms cpu0 low", "4-5ms cpu0 high", "5-9ms cpu0 mid"));
-}
-
-TEST_F(SimPlatformLocks, without_inheritance_the_most_urgent_waits_for_the_one_in_the_middle)
-{
-  sim.set_locks({true, false});
-  expect_run([&] {
-    start_job("low", 10, 0, 3, mutex.get());
-    start_job("mid", 20, 1, 5);
-    start_job("high", 30, 2, 1, mutex.get());
-  });
-  EXPECT_THAT(
-    sim.schedule(),
-    ElementsAre("0-1ms cpu0 low", "1-6ms cpu0 mid", "6-8ms cpu0 low", "8-9ms cpu0 high"));
-}
-
-TEST_F(SimPlatformLocks, a_holder_that_must_not_be_preempted_needs_no_inheritance)
-{
-  sim.set_locks({});
-  expect_run([&] {
-    start_job("low", 10, 0, 3, mutex.get());
-    start_job("mid", 20, 1, 5);
-    start_job("high", 30, 2, 1, mutex.get());
-  });
-  EXPECT_THAT(sim.schedule(), ElementsAre("0-3ms cpu0 low", "3-4ms cpu0 high", "4-9ms cpu0 mid"));
-}
-
-TEST_F(SimPlatformLocks, urgency_is_lent_through_a_chain_of_mutexes)
-{
-  expect_run([&] {
-    start_job("low", 10, 0, 3, mutex.get());
-    start("chain", fifo(15), [&] {
-      sim.sleep_until(at_ms(1));
-      second->lock();
-      mutex->lock();
-      sim.work(milliseconds(1));
-      mutex->unlock();
-      second->unlock();
-    });
-    start_job("mid", 20, 2, 5);
-    start_job("high", 30, 2, 1, second.get());
-  });
-  EXPECT_THAT(
-    sim.schedule(),
-    ElementsAre("0-3ms cpu0 low", "3-4ms cpu0 chain", "4-5ms cpu0 high", "5-10ms cpu0 mid"));
 }
 
 TEST_F(SimPlatformLocks, who_releases_one_of_two_mutexes_keeps_what_the_other_lends)
@@ -208,12 +169,12 @@ TEST_F(SimPlatformLocks, who_takes_it_before_the_one_that_was_woken_inherits_too
     };
   };
   expect_run(duo, [&] {
-    start("holder", fifo(20, {0}), job(0, 4, true), &duo);
-    start("woken", fifo(40, {1}), job(2, 1, true), &duo);
-    start("hog", fifo(90, {1}), job(3, 9, false), &duo);  // keeps the CPU from it
-    start("waits", fifo(30, {0}), job(1, 1, true), &duo);
-    start("low", fifo(10, {0}), job(1, 2, true), &duo);
-    start("mid", fifo(25, {0}), job(5, 2, false), &duo);
+    start_on(duo, "holder", fifo(20, {0}), job(0, 4, true));
+    start_on(duo, "woken", fifo(40, {1}), job(2, 1, true));
+    start_on(duo, "hog", fifo(90, {1}), job(3, 9, false));  // keeps the CPU from it
+    start_on(duo, "waits", fifo(30, {0}), job(1, 1, true));
+    start_on(duo, "low", fifo(10, {0}), job(1, 2, true));
+    start_on(duo, "mid", fifo(25, {0}), job(5, 2, false));
   });
   std::vector<std::string> on_cpu_0;
   for (const std::string & line : duo.schedule()) {
@@ -238,16 +199,13 @@ TEST_F(SimPlatformLocks, of_equally_urgent_ones_the_longest_waiting_is_woken)
     };
   };
   expect_run(duo, [&] {
-    start("later", fifo(30, {1}), wait_from(2, "later"), &duo);
-    start("sooner", fifo(30, {1}), wait_from(1, "sooner"), &duo);
-    start(
-      "low", fifo(10, {0}),
-      [&] {
-        lock->lock();
-        duo.work(milliseconds(3));
-        lock->unlock();
-      },
-      &duo);
+    start_on(duo, "later", fifo(30, {1}), wait_from(2, "later"));
+    start_on(duo, "sooner", fifo(30, {1}), wait_from(1, "sooner"));
+    start_on(duo, "low", fifo(10, {0}), [&] {
+      lock->lock();
+      duo.work(milliseconds(3));
+      lock->unlock();
+    });
   });
   EXPECT_THAT(events, ElementsAre("sooner", "later"));
 }
@@ -306,17 +264,14 @@ TEST_F(SimPlatformLocks, who_is_raised_comes_after_its_new_equals_and_who_is_low
         one.sleep_until(at_ms(2));
         one.work(milliseconds(1));
       };
-      start("holder", fifo(10), hold, &one);
-      start(
-        "waiter", fifo(15),
-        [&] {
-          waiter = one.current_thread();
-          one.sleep_until(at_ms(1));
-          lock->lock();
-          lock->unlock();
-        },
-        &one);
-      start("peer", fifo(lowered ? 10 : 30), work_from_2, &one);
+      start_on(one, "holder", fifo(10), hold);
+      start_on(one, "waiter", fifo(15), [&] {
+        waiter = one.current_thread();
+        one.sleep_until(at_ms(1));
+        lock->lock();
+        lock->unlock();
+      });
+      start_on(one, "peer", fifo(lowered ? 10 : 30), work_from_2);
       one.sleep_until(TimePoint(std::chrono::microseconds(1500)));
       one.work(milliseconds(2));
       EXPECT_EQ(one.apply(waiter, fifo(30)), 0);
@@ -346,32 +301,6 @@ TEST_F(SimPlatformLocks, what_is_read_back_is_not_what_was_lent)
     EXPECT_EQ(sim.read_back(low, &in_force), 0);
     EXPECT_EQ(in_force.priority, 10);
   });
-}
-
-TEST_F(SimPlatformLocks, urgency_is_lent_but_not_a_cpu)
-{
-  const auto on_two = duo.make_mutex();
-  expect_run(duo, [&] {
-    const auto critical = [&](int from_ms) {
-      duo.sleep_until(at_ms(from_ms));
-      on_two->lock();
-      duo.work(milliseconds(2));
-      on_two->unlock();
-    };
-    start("low", fifo(10, {1}), [critical] { critical(0); }, &duo);
-    start(
-      "mid", fifo(20, {1}),
-      [&] {
-        duo.sleep_until(at_ms(1));
-        duo.work(milliseconds(2));
-      },
-      &duo);
-    start("high", fifo(30, {0}), [critical] { critical(2); }, &duo);
-  });
-  EXPECT_THAT(
-    duo.schedule(),
-    ElementsAre(
-      "0-1ms cpu1 low", "1-2ms cpu1 mid", "2-3ms cpu1 low", "3-5ms cpu0 high", "3-4ms cpu1 mid"));
 }
 
 TEST_F(SimPlatformLocks, a_lock_section_takes_the_time_it_is_told_and_can_be_preempted_in_it)

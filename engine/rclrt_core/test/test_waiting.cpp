@@ -9,14 +9,11 @@
 
 #include "../src/threads/arrivals.hpp"
 #include "engine_on_sim.hpp"
-#include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_core
 {
 namespace
 {
-
-using Lines = std::vector<std::string>;
 
 WaitingOptions waiting(Waiting kind, Duration spin = milliseconds(1))
 {
@@ -121,61 +118,41 @@ public:
   bool is_busy = false;       ///< another thread takes the CPU all the time
 };
 
-struct Scene
+struct Scene : EngineOn<Watched>
 {
-  Scene(int cpus, EngineOptions options) : sim(cpus), engine(sim, std::move(options)) {}
+  Scene(int cpus, EngineOptions options) : EngineOn(std::move(options), cpus) {}
 
   void add(const std::string & name, const Attributes & attributes, Duration work)
   {
-    GroupOptions group_options;
-    group_options.name = "group of " + name;
-    std::shared_ptr<Group> group;
-    ASSERT_TRUE(engine.add_group(group_options, &group).ok());
-    CallbackOptions options;
-    options.name = name;
+    CallbackOptions options = callback_options(name, work);
     options.depth = 100;
     options.attributes = attributes;
-    options.run = [this, name, work](const Job &) {
-      Attributes in_force;
-      sim.read_back(sim.current_thread(), &in_force);
+    EngineOn::add(std::move(options), [this, name, work] {
       jobs.push_back(
         name + " at " + std::to_string(sim.now().time_since_epoch() / microseconds(1)));
-      had.push_back(in_force);
+      had.push_back(in_force());
       by_the_last_to_look += sim.current_thread() == sim.last_to_look ? 1 : 0;
       sim.work(work);
-      return true;
-    };
-    ASSERT_TRUE(engine.add_callback(std::move(options), group, &callbacks[name]).ok());
+    });
   }
 
   void run(
-    const std::vector<std::pair<int64_t, std::string>> & arrivals_us, Attributes spinner = {},
+    const std::vector<std::pair<int64_t, std::string>> & arrivals_us, const Attributes & spins = {},
     const std::function<void()> & first = {})
   {
-    const Status status = sim.run([&] {
+    spinner = spins;
+    const int64_t last_us = arrivals_us.back().first;
+    EngineOn::run(last_us / 1000 + 50, {}, [&] {
       if (first) {
         first();
       }
-      std::unique_ptr<Thread> thread;
-      if (spinner.policy == SchedulingPolicy::kUnchanged) {
-        spinner.policy = SchedulingPolicy::kOther;
-      }
-      const auto body = [&] { EXPECT_TRUE(engine.spin().ok()); };
-      ASSERT_TRUE(sim.start_thread({"spinner", 0, spinner}, body, {}, &thread).ok());
       for (const auto & [time, name] : arrivals_us) {
         sim.sleep_until(TimePoint(microseconds(time)));
-        engine.notify(*callbacks.at(name));
+        notify(name);
       }
-      sim.sleep_until(sim.now() + milliseconds(50));
-      engine.stop();
-      thread->join();
     });
-    ASSERT_TRUE(status.ok()) << status.message();
   }
 
-  Watched sim;
-  Engine engine;
-  std::map<std::string, std::shared_ptr<Callback>> callbacks;
   Lines jobs;
   std::vector<Attributes> had;
   int by_the_last_to_look = 0;
@@ -339,70 +316,6 @@ TEST(Waiting, does_not_change_what_runs_when)
         }
       }
     }
-  }
-}
-
-// ---- On Linux
-
-TEST(LinuxSpin, ends_when_the_word_changes_and_when_the_time_is_up)
-{
-  LinuxPlatform linux;
-  std::atomic<uint32_t> word{0};
-  const TimePoint until = linux.now() + milliseconds(2);
-  if (linux.spin(word, 0, until)) {  // else another thread took the CPU
-    EXPECT_GE(linux.now(), until);
-  }
-  std::unique_ptr<Thread> other;
-  const auto body = [&] { word.store(1, std::memory_order_release); };
-  ASSERT_TRUE(linux.start_thread({"other", 0, {}}, body, {}, &other).ok());
-  while (word.load() == 0) {
-    linux.spin(word, 0, kNever);  // returns early only if the CPU was taken
-  }
-  other->join();
-}
-
-TEST(LinuxSpin, no_job_is_lost_between_looking_and_sleeping)
-{
-  constexpr int kJobs = 3000;
-  for (const ExecutionModel model : kModels) {
-    LinuxPlatform linux;
-    EngineOptions options = options_of(waiting(Waiting::kSpin, microseconds(50)), model);
-    Engine engine(linux, options);
-    std::atomic<int> ran{0};
-    std::vector<std::shared_ptr<Callback>> callbacks(3);
-    for (std::size_t i = 0; i < callbacks.size(); ++i) {
-      GroupOptions group_options;
-      group_options.name = std::to_string(i);
-      std::shared_ptr<Group> group;
-      ASSERT_TRUE(engine.add_group(group_options, &group).ok());
-      CallbackOptions callback;
-      callback.name = std::to_string(i);
-      callback.depth = kJobs;
-      callback.attributes = i == 0 ? fifo(10) : Attributes{};  // refused without permission
-      callback.run = [&ran](const Job &) {
-        ++ran;
-        return true;
-      };
-      ASSERT_TRUE(engine.add_callback(std::move(callback), group, &callbacks[i]).ok());
-    }
-    std::unique_ptr<Thread> spinner;
-    const auto spin = [&] { EXPECT_TRUE(engine.spin().ok()); };
-    ASSERT_TRUE(linux.start_thread({"spinner", 0, {}}, spin, {}, &spinner).ok());
-    std::minstd_rand random(1);
-    for (int i = 0; i < kJobs; ++i) {
-      engine.notify(*callbacks[random() % callbacks.size()]);
-      const TimePoint next = linux.now() + microseconds(random() % 120);
-      while (linux.now() < next) {
-      }
-    }
-    const TimePoint patience = linux.now() + std::chrono::seconds(60);
-    while (ran < kJobs && linux.now() < patience) {
-      std::atomic<uint32_t> nothing{0};
-      linux.wait(nothing, 0, linux.now() + milliseconds(1));
-    }
-    EXPECT_EQ(ran, kJobs);
-    engine.stop();
-    spinner->join();
   }
 }
 

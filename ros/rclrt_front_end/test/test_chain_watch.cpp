@@ -4,10 +4,14 @@
 // What an instance of a chain is, when it misses, and what becomes of data that do not come out. That the numbers are
 // those of ./rclrt watch is tested in see/rclrt_tools/test/test_watch_inside.py.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
+#include "assumptions.hpp"
 #include "chain_watch.hpp"
 
 namespace rclrt_front_end
@@ -308,6 +312,263 @@ TEST(ChainWatch, forgets_what_is_old)
   act(watch, 4, 3, 70'004);
   watch.settle(70'010 * kMs);
   EXPECT_EQ(watch.report().instances, 0u) << "job 1 was forgotten, so job 2 is no output";
+}
+
+// ---- What a proof takes for granted, held against jobs and threads: each thing is told once, with the chains it breaks.
+
+using rclrt_core::Attributes;
+using rclrt_core::SchedulingPolicy;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+class AssumptionsTest : public ::testing::Test
+{
+protected:
+  static rclrt_config::Configuration configuration()
+  {
+    rclrt_config::Machine machine;
+    machine.cpu_count = 2;
+    rclrt_config::Configuration parsed;
+    const auto status = parsed.parse(
+      "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
+      "        /a/timer/x: {scheduling_policy: fifo, priority: 7, cpu_affinity: [0], wcet: 3ms, "
+      "min_period: 10ms, response_bound: 5ms}\n"
+      "        /b/timer/x: {cpu_affinity: [1], wcet: 1ms}\n"
+      "        /d/timer/x: {scheduling_policy: deadline, runtime: 3ms, deadline: 9ms, period: 9ms, "
+      "wcet: 3ms}\n"
+      "      chains:\n"
+      "        of a: {callbacks: [/a/timer/x], bound: 5ms}\n"
+      "        of b: {callbacks: [/b/timer/x], bound: 5ms}\n",
+      "f", machine);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return parsed;
+  }
+
+  /// A job of /a/timer/x as the file says it is.
+  static rclrt_job_record job()
+  {
+    rclrt_job_record record{};
+    record.release_ns = record.ready_ns = record.start_ns = 100 * kMs;
+    record.end_ns = 103 * kMs;
+    record.cpu_ns = 3 * kMs;
+    record.callback = 1;
+    record.thread = 77;
+    record.policy = RCLRT_POLICY_FIFO;
+    record.priority = 7;
+    record.jobs = 1;
+    return record;
+  }
+  template <typename Change>
+  static rclrt_job_record but(Change change)
+  {
+    rclrt_job_record record = job();
+    change(record);
+    return record;
+  }
+  void add(const std::vector<rclrt_job_record> & records)
+  {
+    assumptions_.add({{1, "/a/timer/x"}, {2, "/b/timer/x"}, {3, "/c/timer/x"}}, records);
+    assumptions_.settle(INT64_MAX);
+  }
+  void look(SchedulingPolicy policy, int priority, rclrt_core::ThreadId id = 77, int times = 3)
+  {
+    rclrt_core::ThreadReport thread;
+    thread.id = id;
+    thread.name = "worker";
+    thread.in_force.policy = policy;
+    thread.in_force.priority = priority;
+    for (int i = 0; i < times; ++i) {
+      assumptions_.look_at_threads({thread}, [this](const Attributes & attributes) {
+        asked_.push_back(attributes.priority);
+        return outranked_;
+      });
+    }
+  }
+  std::vector<std::string> told() const
+  {
+    std::vector<std::string> lines;
+    for (const Broken & broken : broken_) {
+      std::string line = broken.who + " " + broken.text + " |";
+      for (const std::string & chain : broken.chains) {
+        line += " " + chain;
+      }
+      lines.push_back(line);
+    }
+    return lines;
+  }
+
+  const rclrt_config::Configuration configuration_ = configuration();
+  std::vector<Broken> broken_;
+  std::vector<std::string> outranked_;
+  std::vector<int> asked_;
+  Assumptions assumptions_{
+    configuration_, [this](const Broken & broken) { broken_.push_back(broken); }};
+};
+
+TEST_F(AssumptionsTest, nothing_is_told_of_what_is_as_the_file_says)
+{
+  EXPECT_TRUE(assumptions_.has_proof());
+  add({job(), but([](auto & r) {
+         r.release_ns += 10 * kMs;
+         r.end_ns += 10 * kMs;
+       })});
+  add({but([](auto & r) {
+    r.cpu_ns = RCLRT_TRACE_UNKNOWN;
+    r.release_ns += 20 * kMs;
+    r.end_ns += 20 * kMs;
+  })});
+  EXPECT_THAT(told(), IsEmpty());
+}
+
+TEST_F(AssumptionsTest, each_kind_is_told_once_with_the_chains_on_the_same_cpu)
+{
+  const auto longer = but([](auto & r) {
+    r.cpu_ns = 4 * kMs;
+    r.release_ns = 0;
+  });
+  add({longer});
+  add({longer});
+  EXPECT_THAT(
+    told(), ElementsAre(
+              "/a/timer/x took 103 ms; its bound is 5 ms | of a",
+              "/a/timer/x runs for 4 ms; the file says 3 ms | of a",
+              "/a/timer/x is released 0 ms after the last time; the file says 10 ms | of a"));
+}
+
+TEST_F(AssumptionsTest, releases_that_come_closer_are_told_also_if_their_records_come_late)
+{
+  const auto at = [](int64_t ms) {
+    return but([ms](auto & r) {
+      r.release_ns = r.start_ns = ms * kMs;
+      r.end_ns = r.start_ns + 1;
+    });
+  };
+  assumptions_.add({{1, "/a/timer/x"}}, {at(120)});
+  assumptions_.settle(110 * kMs);
+  assumptions_.add({{1, "/a/timer/x"}}, {at(100), at(110)});
+  assumptions_.settle(130 * kMs);
+  EXPECT_THAT(told(), IsEmpty());
+  assumptions_.add({{1, "/a/timer/x"}}, {at(129)});
+  assumptions_.settle(140 * kMs);
+  EXPECT_THAT(
+    told(),
+    ElementsAre("/a/timer/x is released 9 ms after the last time; the file says 10 ms | of a"));
+}
+
+TEST_F(AssumptionsTest, what_is_in_force_is_held_against_the_file)
+{
+  add({but([](auto & r) { r.policy = RCLRT_POLICY_OTHER; })});
+  add({but([](auto & r) {
+    r.priority = 6;
+    r.release_ns += 10 * kMs;
+    r.end_ns += 10 * kMs;
+  })});
+  add({but([](auto & r) {
+    r.cpu = 1;
+    r.release_ns += 20 * kMs;
+    r.end_ns += 20 * kMs;
+  })});
+  EXPECT_THAT(
+    told(), ElementsAre(
+              "/a/timer/x runs under other, which any program may preempt | of a",
+              "/a/timer/x runs under fifo 6; the file says 7 | of a",
+              "/a/timer/x runs on CPU 1; the file says 0 | of a"));
+}
+
+TEST_F(AssumptionsTest, a_reservation_is_held_against_the_file)
+{
+  const auto job_of_d = [](uint8_t policy) {
+    return but([policy](auto & r) {
+      r.callback = 4;
+      r.policy = policy;
+    });
+  };
+  assumptions_.add({{4, "/d/timer/x"}}, {job_of_d(RCLRT_POLICY_DEADLINE)});
+  EXPECT_THAT(told(), IsEmpty());
+  assumptions_.add({{4, "/d/timer/x"}}, {job_of_d(RCLRT_POLICY_FIFO)});
+  EXPECT_THAT(
+    told(), ElementsAre(StartsWith("/d/timer/x runs under fifo; the file says deadline")));
+}
+
+TEST_F(AssumptionsTest, jobs_that_did_not_run_and_callbacks_that_are_not_planned_are_told)
+{
+  add({but([](auto & r) {
+    r.outcome = RCLRT_JOB_DROPPED;
+    r.jobs = 4;
+  })});
+  add({but([](auto & r) {
+    r.callback = 3;
+    r.policy = RCLRT_POLICY_OTHER;
+  })});
+  add({but([](auto & r) { r.callback = 3; })});
+  EXPECT_THAT(
+    told(), ElementsAre(
+              "/a/timer/x 4 of its jobs did not run | of a",
+              "/c/timer/x is not in the plan, and runs in real time | of a of b"));
+}
+
+TEST_F(AssumptionsTest, a_thread_that_has_lost_its_priority_is_told_at_the_third_look)
+{
+  add({job()});
+  look(SchedulingPolicy::kFifo, 7);
+  look(SchedulingPolicy::kFifo, 80);
+  look(SchedulingPolicy::kOther, 0, 77, 2);
+  EXPECT_THAT(told(), IsEmpty()) << "lent is more, and one look may be in the middle of a change";
+  look(SchedulingPolicy::kOther, 0, 77, 1);
+  look(SchedulingPolicy::kFifo, 6, 77, 3);
+  EXPECT_THAT(
+    told(), ElementsAre("/a/timer/x thread 77 has other 0, which no job asked for | of a"));
+}
+
+/// It lowers itself for a job before it takes it, and another thread may take that job.
+TEST_F(AssumptionsTest, a_thread_may_have_what_a_job_of_another_thread_has_asked_for)
+{
+  add({job(), but([](auto & r) {
+         r.thread = 78;
+         r.priority = 60;
+       })});
+  std::vector<rclrt_core::ThreadReport> threads(2);
+  threads[0].id = 77;
+  threads[1].id = 78;
+  const auto look_at_both = [&](int priority) {
+    for (auto & thread : threads) {
+      thread.in_force.policy = SchedulingPolicy::kFifo;
+      thread.in_force.priority = priority;
+    }
+    for (int i = 0; i < 3; ++i) {
+      assumptions_.look_at_threads(
+        threads, [](const Attributes &) { return std::vector<std::string>(); });
+    }
+    const auto lines = told();
+    return std::count_if(lines.begin(), lines.end(), [](const std::string & line) {
+      return line.find("which no job asked for") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(look_at_both(7), 0);
+  EXPECT_EQ(look_at_both(6), 2);
+}
+
+TEST_F(AssumptionsTest, a_thread_without_jobs_that_is_not_real_time_any_more_is_told)
+{
+  look(SchedulingPolicy::kOther, 0, 5);
+  EXPECT_THAT(told(), IsEmpty());
+  look(SchedulingPolicy::kFifo, 90, 5, 1);
+  look(SchedulingPolicy::kOther, 0, 5);
+  EXPECT_THAT(told(), ElementsAre(" thread 5 'worker' is not real-time any more | of a of b"));
+}
+
+TEST_F(AssumptionsTest, a_thread_of_the_middleware_below_its_readers_is_told)
+{
+  add({job()});
+  outranked_ = {"dds.udp.7"};
+  look(SchedulingPolicy::kFifo, 7);
+  EXPECT_THAT(asked_, ElementsAre(7, 7, 7));
+  EXPECT_THAT(
+    told(),
+    ElementsAre(
+      "/a/timer/x the middleware's thread dds.udp.7 is not more urgent than this callback | of a"));
 }
 
 }  // namespace

@@ -126,22 +126,15 @@ protected:
     engine_->end_spin();
   }
 
+  Attributes in_force(rclrt_core::ThreadId thread)
+  {
+    Attributes has;
+    EXPECT_EQ(platform_.read_back(thread, &has), 0);
+    return has;
+  }
   std::vector<int> usable_cpus()
   {
-    Attributes own;
-    EXPECT_EQ(platform_.read_back(platform_.current_thread(), &own), 0);
-    return own.cpu_affinity.cpus();
-  }
-
-  static bool may_have_priorities()
-  {
-    rclrt_core::LinuxPlatform platform;
-    Attributes fifo;
-    fifo.policy = SchedulingPolicy::kFifo;
-    fifo.priority = 50;
-    int refused = 0;
-    std::thread([&] { refused = platform.apply(platform.current_thread(), fifo); }).join();
-    return refused == 0;
+    return in_force(platform_.current_thread()).cpu_affinity.cpus();
   }
 
   const MiddlewareThread middleware_;
@@ -149,6 +142,22 @@ protected:
   std::unique_ptr<ConfiguredEngine> engine_;
   std::shared_ptr<rclrt_core::Group> group_;
   Attributes seen_;
+};
+
+class DeadlineBackendWithPermission : public DeadlineBackendTest
+{
+protected:
+  void SetUp() override
+  {
+    Attributes fifo;
+    fifo.policy = SchedulingPolicy::kFifo;
+    fifo.priority = 50;
+    int refused = 0;
+    std::thread([&] { refused = platform_.apply(platform_.current_thread(), fifo); }).join();
+    if (refused != 0) {
+      GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
+    }
+  }
 };
 
 ConfiguredEngineOptions fifo_bands()
@@ -160,11 +169,8 @@ ConfiguredEngineOptions fifo_bands()
   return options;
 }
 
-TEST_F(DeadlineBackendTest, fifo_bands_give_an_ext_callback_the_run_priority)
+TEST_F(DeadlineBackendWithPermission, fifo_bands_give_an_ext_callback_the_run_priority)
 {
-  if (!may_have_priorities()) {
-    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
-  }
   make(fifo_bands());
   const auto callback = add("/a/subscription/b", SchedulingPolicy::kExt);
   EXPECT_EQ(engine_->deadline_scheduler(), "");
@@ -174,11 +180,9 @@ TEST_F(DeadlineBackendTest, fifo_bands_give_an_ext_callback_the_run_priority)
   EXPECT_EQ(seen_.priority, 49);
 }
 
-TEST_F(DeadlineBackendTest, is_chosen_for_the_first_ext_callback_that_comes_while_it_spins)
+TEST_F(
+  DeadlineBackendWithPermission, is_chosen_for_the_first_ext_callback_that_comes_while_it_spins)
 {
-  if (!may_have_priorities()) {
-    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
-  }
   make(fifo_bands());
   ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
   EXPECT_EQ(engine_->deadline_scheduler(), "");
@@ -277,11 +281,9 @@ TEST_F(DeadlineBackendTest, of_the_user_is_never_replaced)
 
 /// In full mode threads of the middleware that are not real-time would be background to the kernel's
 /// scheduler, behind every job that they feed.
-TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_are_a_finding)
+TEST_F(
+  DeadlineBackendWithPermission, threads_of_the_middleware_are_raised_above_ext_or_are_a_finding)
 {
-  if (!may_have_priorities()) {
-    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
-  }
   Attributes has;
   for (const bool is_kernels : {true, false}) {
     for (const auto mode : {AttributesMode::kPrefer, AttributesMode::kOff}) {
@@ -293,7 +295,7 @@ TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_ar
       make(options);
       add("/a/subscription/b", SchedulingPolicy::kExt);
       ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
-      EXPECT_EQ(platform_.read_back(middleware_.id(), &has), 0);
+      has = in_force(middleware_.id());
       if (mode == AttributesMode::kPrefer) {
         EXPECT_EQ(has.policy, SchedulingPolicy::kFifo);
         EXPECT_EQ(has.priority, is_kernels ? 1 : 50);
@@ -303,7 +305,7 @@ TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_ar
         EXPECT_THAT(findings(), HasSubstr("middleware threads dds.test"));
       }
       engine_->end_spin();
-      EXPECT_EQ(platform_.read_back(middleware_.id(), &has), 0);
+      has = in_force(middleware_.id());
       EXPECT_EQ(has.policy, SchedulingPolicy::kOther) << "it gets back what it had";
     }
   }
@@ -318,31 +320,28 @@ TEST_F(DeadlineBackendTest, threads_of_the_middleware_are_raised_above_ext_or_ar
 }
 
 /// Until it has run, a new thread has the name of the one that made it.
-TEST_F(DeadlineBackendTest, threads_of_the_middleware_that_get_their_names_late_are_raised_as_well)
+TEST_F(
+  DeadlineBackendWithPermission,
+  threads_of_the_middleware_that_get_their_names_late_are_raised_as_well)
 {
-  if (!may_have_priorities()) {
-    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
-  }
   make(fifo_bands());
   add("/a/subscription/b", SchedulingPolicy::kFifo, 30);
   ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
   const MiddlewareThread late("dds.ev.0");
   EXPECT_TRUE(engine_->look_at_threads()) << "none that receives is there";
-  Attributes has;
-  EXPECT_EQ(platform_.read_back(late.id(), &has), 0);
+  Attributes has = in_force(late.id());
   EXPECT_EQ(has.policy, SchedulingPolicy::kFifo);
   EXPECT_EQ(has.priority, 31);
   engine_->end_spin();
-  EXPECT_EQ(platform_.read_back(late.id(), &has), 0);
+  has = in_force(late.id());
   EXPECT_EQ(has.policy, SchedulingPolicy::kOther) << "it gets back what it had";
   EXPECT_EQ(findings(), "");
 }
 
-TEST_F(DeadlineBackendTest, that_threads_of_the_middleware_are_outranked_is_told_if_it_is_so_later)
+TEST_F(
+  DeadlineBackendWithPermission,
+  that_threads_of_the_middleware_are_outranked_is_told_if_it_is_so_later)
 {
-  if (!may_have_priorities()) {
-    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
-  }
   ConfiguredEngineOptions options = fifo_bands();
   options.middleware_threads.attributes.emplace().policy = SchedulingPolicy::kOther;
   make(options);
@@ -357,20 +356,17 @@ TEST_F(DeadlineBackendTest, that_threads_of_the_middleware_are_outranked_is_told
 }
 
 TEST_F(
-  DeadlineBackendTest, threads_of_the_middleware_are_let_go_with_an_engine_whose_spin_was_not_ended)
+  DeadlineBackendWithPermission,
+  threads_of_the_middleware_are_let_go_with_an_engine_whose_spin_was_not_ended)
 {
-  if (!may_have_priorities()) {
-    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
-  }
   make(fifo_bands());
   add("/a/subscription/b", SchedulingPolicy::kFifo, 30);
   ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
-  Attributes has;
-  EXPECT_EQ(platform_.read_back(middleware_.id(), &has), 0);
+  Attributes has = in_force(middleware_.id());
   EXPECT_EQ(has.policy, SchedulingPolicy::kFifo);
   group_.reset();
   engine_.reset();
-  EXPECT_EQ(platform_.read_back(middleware_.id(), &has), 0);
+  has = in_force(middleware_.id());
   EXPECT_EQ(has.policy, SchedulingPolicy::kOther);
 }
 
@@ -381,11 +377,8 @@ TEST_F(DeadlineBackendTest, is_not_made_for_executors_without_ext_callbacks)
   EXPECT_EQ(engine_->deadline_scheduler(), "");
 }
 
-TEST_F(DeadlineBackendTest, the_timer_thread_outranks_every_ext_callback)
+TEST_F(DeadlineBackendWithPermission, the_timer_thread_outranks_every_ext_callback)
 {
-  if (!may_have_priorities()) {
-    GTEST_SKIP() << "SCHED_FIFO 50 is not permitted here (RLIMIT_RTPRIO)";
-  }
   make(fifo_bands());
   add("/a/subscription/b", SchedulingPolicy::kExt);
   ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());

@@ -7,12 +7,40 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <limits>
+#include <map>
 #include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "rclrt_core/policy.hpp"
 #include "rclrt_core/sim_platform.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_front_end/local_publishers.hpp"
 #include "rclrt_front_end/sent_message.hpp"
+#include "statuses.hpp"
+
+namespace
+{
+
+/// How many more times this thread gets memory.
+thread_local int granted = std::numeric_limits<int>::max();
+
+}  // namespace
+
+void * operator new(std::size_t size)
+{
+  void * const memory = granted > 0 ? std::malloc(size) : nullptr;
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  --granted;
+  return memory;
+}
+void operator delete(void * memory) noexcept { std::free(memory); }
+void operator delete(void * memory, std::size_t) noexcept { std::free(memory); }
 
 namespace rclrt_front_end
 {
@@ -124,6 +152,102 @@ TEST(Middleware, calls_a_function_if_a_library_that_is_loaded_does)
 {
   EXPECT_TRUE(is_called_by_a_library("pthread_create") || is_called_by_a_library("malloc"));
   EXPECT_FALSE(is_called_by_a_library("a_function_that_nobody_calls"));
+}
+
+// ---- What /diagnostics says about a callback.
+
+TEST(Statuses, warn_of_a_callback_in_the_second_in_which_something_went_wrong)
+{
+  using rclrt_core::CallbackStatistics;
+  struct Row
+  {
+    uint64_t CallbackStatistics::* what;
+    const char * message;
+    std::optional<std::pair<std::size_t, const char *>> value;
+    uint64_t CallbackStatistics::* cause = nullptr;  ///< goes before it
+    const char * cause_says = "";
+  };
+  for (const Row & row : std::vector<Row>{
+         {&CallbackStatistics::over_budget,
+          "needed more than its budget in 3 periods",
+          {{6, "over_budget"}},
+          &CallbackStatistics::dropped,
+          "dropped"},
+         {&CallbackStatistics::without_room,
+          "ran 3 jobs in the background: its budget does not fit",
+          {{7, "without_room"}}},
+         {&CallbackStatistics::deadline_misses,
+          "ended after its deadline 3 times",
+          {},
+          &CallbackStatistics::over_budget,
+          "budget"}}) {
+    std::map<std::string, CallbackStatistics> callbacks;
+    std::map<std::string, CallbackStatistics> last;
+    const auto status = [&] { return statuses_of(callbacks, &last).at(0); };
+    CallbackStatistics & of = callbacks["/a/timer/1ms"];
+    of.executed = 5;
+    EXPECT_EQ(status().level, DiagnosticLevel::kOk);
+    of.*row.what = 3;
+    const DiagnosticStatus wrong = status();
+    EXPECT_EQ(wrong.level, DiagnosticLevel::kWarn);
+    EXPECT_EQ(wrong.message, row.message);
+    if (row.value) {
+      EXPECT_EQ(
+        wrong.values.at(row.value->first),
+        (std::pair<std::string, std::string>(row.value->second, "3")));
+    }
+    EXPECT_EQ(status().level, DiagnosticLevel::kOk) << "nothing new";
+    of.*row.what = 4;
+    EXPECT_EQ(status().level, DiagnosticLevel::kWarn);
+    if (row.cause != nullptr) {
+      of.*row.what = 5;
+      of.*row.cause = 1;
+      EXPECT_NE(status().message.find(row.cause_says), std::string::npos);
+    }
+  }
+}
+
+TEST(Statuses, of_a_callback_that_came_again_begin_anew)
+{
+  std::map<std::string, rclrt_core::CallbackStatistics> last;
+  std::map<std::string, rclrt_core::CallbackStatistics> callbacks;
+  callbacks["a"].over_budget = 9;
+  statuses_of(callbacks, &last);
+  callbacks["a"].over_budget = 0;
+  EXPECT_EQ(statuses_of(callbacks, &last).at(0).level, DiagnosticLevel::kOk);
+  EXPECT_TRUE(statuses_of({}, &last).empty());
+  EXPECT_TRUE(last.empty()) << "what is gone is forgotten";
+}
+
+TEST(LocalPublishers, are_the_same_object_for_the_same_topic)
+{
+  const LocalPublishers first = local_publishers("/topic");
+  EXPECT_EQ(local_publishers_or_null("/topic"), first);
+  EXPECT_NE(local_publishers_or_null("/other"), first);
+  {
+    const PublisherHere here("/topic");
+    EXPECT_EQ(*first, 1);
+  }
+  EXPECT_EQ(*first, 0);
+}
+
+// The middleware's functions are called through C: an exception would end the process.
+TEST(LocalPublishers, are_none_without_memory_and_there_once_there_is_some)
+{
+  int refusals = 0;
+  for (int allowed = 0;; ++allowed) {
+    granted = allowed;
+    const LocalPublishers publishers =
+      local_publishers_or_null("/a_topic_whose_name_needs_memory_of_its_own");
+    granted = std::numeric_limits<int>::max();
+    if (publishers) {
+      EXPECT_EQ(*publishers, 0);
+      break;
+    }
+    ++refusals;
+    ASSERT_LT(refusals, 10);
+  }
+  EXPECT_GE(refusals, 2) << "the name, the entry, the number";
 }
 
 }  // namespace

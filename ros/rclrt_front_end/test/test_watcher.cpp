@@ -105,6 +105,13 @@ private:
   std::thread spinner_;
 };
 
+/// Nothing before it is known that the chain is of this executor.
+ChainReport first_of(const Executor & executor)
+{
+  const auto chains = executor.chains();
+  return chains.empty() ? ChainReport() : chains[0];
+}
+
 class Watchers : public ::testing::Test
 {
 protected:
@@ -124,6 +131,14 @@ protected:
                          << "      chains:\n"
                             "        grab: {callbacks: ["
                          << look_ << ", " << act_ << "], semantics: latency" << more << "}\n";
+  }
+  /// Spins with both callbacks of the chain. What is returned releases its first one.
+  std::function<void()> grab_with(Executor & executor) const
+  {
+    const auto act = executor.add(act_);
+    const auto look = executor.add(look_, [&executor, act] { executor.engine().notify(*act); });
+    executor.spin();
+    return [&executor, look] { executor.engine().notify(*look); };
   }
   template <typename Condition>
   static bool eventually(Condition condition)
@@ -183,11 +198,9 @@ TEST_F(Watchers, a_miss_is_told_once_and_the_program_is_called)
     ++calls;
   };
   Executor executor(file_, live_);
-  const auto act = executor.add(act_);
-  const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
-  executor.spin();
+  const auto look = grab_with(executor);
   ASSERT_TRUE(eventually([&] {
-    executor.engine().notify(*look);
+    look();
     return calls > 3;
   }));
   const std::lock_guard<std::mutex> lock(mutex);
@@ -237,13 +250,10 @@ TEST_F(Watchers, a_broken_assumption_is_told_once_with_the_chains_that_are_no_lo
   declare(
     ", deadline: 10000ms, bound: 9000ms", "      callbacks: {" + act_ + ": {wcet: 0.000001ms}}\n");
   Executor executor(file_, live_);
-  const auto act = executor.add(act_);
-  const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
-  executor.spin();
+  const auto look = grab_with(executor);
   ASSERT_TRUE(eventually([&] {
-    executor.engine().notify(*look);
-    const auto chains = executor.chains();
-    return !chains.empty() && chains[0].instances > 5 && !executor.findings().empty();
+    look();
+    return first_of(executor).instances > 5 && !executor.findings().empty();
   }));
   EXPECT_FALSE(executor.chains()[0].proved);
   EXPECT_EQ(executor.chains()[0].misses, 0u);
@@ -261,13 +271,10 @@ TEST_F(Watchers, nothing_of_an_edited_plan_is_proved)
   text << std::ifstream(file_).rdbuf();
   std::ofstream(file_) << "# plan: 1\n# content: sha256:00\n" << text.str();
   Executor executor(file_, live_);
-  const auto act = executor.add(act_);
-  const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
-  executor.spin();
+  const auto look = grab_with(executor);
   ASSERT_TRUE(eventually([&] {
-    executor.engine().notify(*look);
-    const auto chains = executor.chains();
-    return !chains.empty() && chains[0].instances > 5;
+    look();
+    return first_of(executor).instances > 5;
   }));
   EXPECT_FALSE(executor.chains()[0].proved);
   EXPECT_THAT(executor.findings(), ElementsAre(HasSubstr("the plan was edited after it was made")));
@@ -326,24 +333,15 @@ std::vector<std::string> own_files()
   return found;
 }
 
-/// Nothing before it is known that the chain is of this executor.
-ChainReport first_of(const Executor & executor)
-{
-  const auto chains = executor.chains();
-  return chains.empty() ? ChainReport() : chains[0];
-}
-
 TEST_F(Watchers, a_file_that_somebody_has_removed_is_watched_all_the_same)
 {
   declare(", deadline: 10000ms, bound: 9000ms");
   Executor executor(file_, live_);
-  const auto act = executor.add(act_);
-  const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
-  executor.spin();
+  const auto look = grab_with(executor);
   const auto more = [&] {
     const uint64_t wanted = first_of(executor).instances + 3;
     return eventually([&] {
-      executor.engine().notify(*look);
+      look();
       return first_of(executor).instances >= wanted;
     });
   };
@@ -359,11 +357,9 @@ TEST_F(Watchers, of_a_file_that_somebody_has_spoilt_nothing_is_proved)
 {
   declare(", deadline: 10000ms, bound: 9000ms");
   Executor executor(file_, live_);
-  const auto act = executor.add(act_);
-  const auto look = executor.add(look_, [&] { executor.engine().notify(*act); });
-  executor.spin();
+  const auto look = grab_with(executor);
   ASSERT_TRUE(eventually([&] {
-    executor.engine().notify(*look);
+    look();
     return first_of(executor).proved;
   }));
   ASSERT_THAT(own_files(), SizeIs(1));

@@ -1,14 +1,20 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Attributes and priorities of callbacks, and how many of their jobs wait.
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <deque>
 #include <functional>
+#include <random>
 #include <vector>
 
+#include "../src/order/backlog.hpp"
 #include "rclrt_core/attributes.hpp"
+#include "rclrt_core/policy.hpp"
 #include "rclrt_core/status.hpp"
 
 namespace rclrt_core
@@ -221,6 +227,154 @@ TEST(Finding, text_has_subject_what_errno_and_fix)
     to_string(Finding{"worker", "asked for fifo", EPERM, "Do this"}),
     "worker: asked for fifo (Operation not permitted). Do this");
   EXPECT_EQ(to_string(Finding{"machine", "no swap", 0, ""}), "machine: no swap");
+}
+
+PriorityTask timer(const char * name, int period_ms, int deadline_ms = 0)
+{
+  PriorityTask task;
+  task.name = name;
+  task.period = milliseconds(period_ms);
+  task.relative_deadline = milliseconds(deadline_ms);
+  return task;
+}
+
+PriorityTask subscription(const char * name, std::vector<std::size_t> upstream)
+{
+  PriorityTask task;
+  task.name = name;
+  task.upstream = std::move(upstream);
+  return task;
+}
+
+std::vector<int> priorities(const std::vector<PriorityTask> & tasks)
+{
+  std::vector<int> result;
+  for (const PriorityTask & task : tasks) {
+    result.push_back(task.priority);
+  }
+  return result;
+}
+
+TEST(RateMonotonic, shorter_periods_get_higher_priorities_and_equal_ones_share)
+{
+  std::vector<PriorityTask> tasks{timer("a", 100), timer("b", 25), timer("c", 100), timer("d", 60)};
+  ASSERT_TRUE(assign_priorities(PriorityKey::kRateMonotonic, 1, 50, &tasks).ok());
+  EXPECT_EQ(priorities(tasks), (std::vector<int>{48, 50, 48, 49}));
+}
+
+TEST(DeadlineMonotonic, shorter_relative_deadlines_get_higher_priorities)
+{
+  std::vector<PriorityTask> tasks{timer("a", 100, 10), timer("b", 25), timer("c", 50, 40)};
+  ASSERT_TRUE(assign_priorities(PriorityKey::kDeadlineMonotonic, 1, 50, &tasks).ok());
+  EXPECT_EQ(priorities(tasks), (std::vector<int>{50, 49, 48}));
+}
+
+TEST(Inheritance, a_subscription_gets_the_highest_priority_of_everything_upstream)
+{
+  std::vector<PriorityTask> tasks{
+    timer("slow", 100),
+    timer("fast", 10),
+    subscription("after slow", {0}),
+    subscription("join", {2, 4}),
+    subscription("after fast", {1}),
+    subscription("end", {3})};
+  ASSERT_TRUE(assign_priorities(PriorityKey::kRateMonotonic, 1, 50, &tasks).ok());
+  EXPECT_EQ(priorities(tasks), (std::vector<int>{49, 50, 49, 50, 50, 50}));
+}
+
+TEST(Inheritance, a_given_priority_is_kept_and_passed_on)
+{
+  std::vector<PriorityTask> tasks{
+    timer("t", 100), subscription("own", {0}), subscription("end", {1})};
+  tasks[1].priority = 80;
+  ASSERT_TRUE(assign_priorities(PriorityKey::kRateMonotonic, 1, 50, &tasks).ok());
+  EXPECT_EQ(priorities(tasks), (std::vector<int>{50, 80, 80}));
+}
+
+TEST(Inheritance, a_cycle_that_a_timer_feeds_settles)
+{
+  std::vector<PriorityTask> tasks{
+    timer("t", 100), subscription("a", {0, 2}), subscription("b", {1})};
+  ASSERT_TRUE(assign_priorities(PriorityKey::kRateMonotonic, 1, 50, &tasks).ok());
+  EXPECT_EQ(priorities(tasks), (std::vector<int>{50, 50, 50}));
+}
+
+TEST(Range, more_keys_than_priorities_share_the_lowest)
+{
+  std::vector<PriorityTask> tasks{timer("a", 1), timer("b", 2), timer("c", 3), timer("d", 4)};
+  ASSERT_TRUE(assign_priorities(PriorityKey::kRateMonotonic, 10, 11, &tasks).ok());
+  EXPECT_EQ(priorities(tasks), (std::vector<int>{11, 10, 10, 10}));
+}
+
+TEST(Errors, name_the_task_and_the_reason)
+{
+  const auto message = [](std::vector<PriorityTask> tasks, int lowest = 1, int highest = 50) {
+    return assign_priorities(PriorityKey::kRateMonotonic, lowest, highest, &tasks).message();
+  };
+  EXPECT_NE(message({subscription("lone", {})}).find("'lone': has no period"), std::string::npos);
+  EXPECT_NE(
+    message({subscription("a", {1}), subscription("b", {0})}).find("cycle"), std::string::npos);
+  EXPECT_NE(message({subscription("a", {9})}).find("index 9"), std::string::npos);
+  EXPECT_NE(message({timer("neg", -1)}).find("'neg': period is negative"), std::string::npos);
+  EXPECT_NE(message({timer("a", 1)}, 0, 50).find("1-99"), std::string::npos);
+  EXPECT_NE(message({timer("a", 1)}, 60, 50).find("1-99"), std::string::npos);
+}
+
+// ---- Jobs that are counted, not stored: many at once are as many one by one.
+
+ReleaseStamp numbered(uint64_t sequence)
+{
+  ReleaseStamp stamp;
+  stamp.sequence = sequence;
+  return stamp;
+}
+
+TEST(Backlog, of_many_jobs_counts_all_and_their_numbers_never_go_back)
+{
+  std::mt19937 random(7);
+  for (const uint32_t depth : {1U, 3U, 6U, 7U, 20U, 1000U}) {
+    Backlog backlog(depth);
+    std::deque<uint64_t> waiting;  // the true numbers
+    uint64_t next = 0;
+    uint64_t popped = 0;
+    for (int step = 0; step < 20000; ++step) {
+      if (random() % 3 == 0) {
+        const uint32_t count = 1 + static_cast<uint32_t>(random()) % depth;
+        uint32_t dropped = 0;
+        for (uint32_t i = 0; i < count; ++i) {
+          dropped += waiting.size() == depth ? 1 : 0;
+          if (waiting.size() == depth) {
+            waiting.pop_front();
+          }
+          waiting.push_back(next + i);
+        }
+        ASSERT_EQ(backlog.push(numbered(next), count), dropped);
+        next += count;
+      }
+      for (uint32_t n = static_cast<uint32_t>(random()) % 8; n > 0 && !waiting.empty(); --n) {
+        const uint64_t front = backlog.front().sequence;
+        ASSERT_EQ(backlog.pop().sequence, front);
+        ASSERT_GE(front, popped) << "depth " << depth;
+        ASSERT_LT(front, next);
+        if (depth <= Backlog::kMaxStamps) {
+          ASSERT_EQ(front, waiting.front());
+        }
+        popped = front;
+        waiting.pop_front();
+      }
+      ASSERT_EQ(backlog.size(), waiting.size());
+      ASSERT_EQ(backlog.empty(), waiting.empty());
+    }
+  }
+}
+
+TEST(Backlog, takes_as_many_as_there_are_numbers_without_a_step_for_each)
+{
+  Backlog backlog(UINT32_MAX);
+  for (int i = 0; i < 1000; ++i) {  // this many times 4 billion steps would take hours
+    EXPECT_EQ(backlog.push(numbered(0), UINT32_MAX), i == 0 ? 0 : UINT32_MAX);
+  }
+  EXPECT_EQ(backlog.size(), UINT32_MAX);
 }
 
 }  // namespace
