@@ -84,7 +84,7 @@ TEST(Pods, latency_over_execution_time_is_that_of_the_model)
   }
 }
 
-// README.md says why nobody can be below the floor.
+// The floor is the time of the first chain alone: its callbacks, its message, and the reply.
 TEST(Pods, with_levels_it_is_at_the_floor_everywhere_and_so_below_whoever_is_not)
 {
   std::vector<Experiment> points;
