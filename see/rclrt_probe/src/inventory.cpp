@@ -3,12 +3,12 @@
 
 #include "inventory.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "rclrt_core/job.hpp"
+#include "rclrt_core/trace_file.hpp"
 
 namespace rclrt_probe
 {
@@ -266,8 +266,10 @@ void Inventory::add_buffer(const void * buffer)
 {
   const std::lock_guard lock(mutex_);
   Buffer & made = all_buffers_.emplace_back();
-  // As good as a GID: nobody but this process speaks of this buffer.
-  const uint64_t name[] = {static_cast<uint64_t>(getpid()), all_buffers_.size()};
+  // As good as a GID: nobody but this process speaks of this buffer. Its number is not enough: processes of other
+  // containers, of whose traces one page is made, may have the same.
+  const uint64_t name[] = {
+    std::stoull(rclrt_core::random_digits(), nullptr, 16), all_buffers_.size()};
   static_assert(sizeof(name) == kGidSize);
   made.hash = hash_of(reinterpret_cast<const uint8_t *>(name));
   keep(buffers_.set(buffer, &made));
