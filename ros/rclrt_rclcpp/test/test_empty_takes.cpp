@@ -139,7 +139,11 @@ TYPED_TEST(EmptyTakes, hand_on_no_deadline)
     };
     const auto group = make_group();
     const auto service = this->node->template create_service<Get>(
-      "get", [](std::shared_ptr<Get::Request>, std::shared_ptr<Get::Response>) {},
+      "get",
+      // A reply would hand the deadline on.
+      [](
+        std::shared_ptr<rclcpp::Service<Get>>, std::shared_ptr<rmw_request_id_t>,
+        std::shared_ptr<Get::Request>) {},
       rclcpp::ServicesQoS(), group);
     const auto client = this->outside->template create_client<Get>("get");
     const auto publisher = this->node->template create_publisher<Time>("out", 10);
