@@ -25,6 +25,7 @@
 #include "composition_interfaces/srv/unload_node.hpp"
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
+#include "scheduling_fixture.hpp"
 #ifdef RCLRT_HAS_STD_SRVS
 #include "std_srvs/srv/set_bool.hpp"
 #endif
@@ -188,13 +189,11 @@ TEST_F(ComponentContainer, runs_components_under_the_executor_and_the_attributes
   if (geteuid() != 0) {
     GTEST_SKIP() << "SCHED_FIFO may be refused";
   }
-  const std::string path =
-    testing::TempDir() + "rclrt_container_" + std::to_string(getpid()) + ".yaml";
-  std::ofstream(path)
-    << "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
-       "        /talker/timer/*: {scheduling_policy: fifo, priority: 33}\n"
-       "        /listener/subscription/said: {scheduling_policy: rr, priority: 34}\n";
-  Container container({"--ros-args", "-p", "executor:=isolated", "--params-file", path});
+  const File file(
+    "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
+    "        /talker/timer/*: {scheduling_policy: fifo, priority: 33}\n"
+    "        /listener/subscription/said: {scheduling_policy: rr, priority: 34}\n");
+  Container container({"--ros-args", "-p", "executor:=isolated", "--params-file", file.path()});
   const auto talker = load("Talker");
   ASSERT_TRUE(talker.success) << talker.error_message;
   EXPECT_EQ(talker.full_node_name, "/talker");
@@ -207,7 +206,6 @@ TEST_F(ComponentContainer, runs_components_under_the_executor_and_the_attributes
     std::string::npos);
   EXPECT_TRUE(unload(talker));
   EXPECT_EQ(container.end(true), 0);
-  std::remove(path.c_str());
 }
 
 TEST_F(ComponentContainer, attributes_are_found_by_the_names_that_components_are_loaded_with)
@@ -215,31 +213,27 @@ TEST_F(ComponentContainer, attributes_are_found_by_the_names_that_components_are
   if (geteuid() != 0) {
     GTEST_SKIP() << "SCHED_FIFO may be refused";
   }
-  const std::string path =
-    testing::TempDir() + "rclrt_namespace_" + std::to_string(getpid()) + ".yaml";
-  std::ofstream(path)
-    << "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
-       "        /talker/timer/*: {scheduling_policy: fifo, priority: 31}\n"  // its name in the code
-       "        /**/front/timer/*: {scheduling_policy: fifo, priority: 33}\n"
-       "/robot1/ear:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
-       "        subscription/said: {scheduling_policy: rr, priority: 34}\n";
-  Container container({"--ros-args", "--params-file", path});
+  const File file(
+    "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
+    "        /talker/timer/*: {scheduling_policy: fifo, priority: 31}\n"  // its name in the code
+    "        /**/front/timer/*: {scheduling_policy: fifo, priority: 33}\n"
+    "/robot1/ear:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
+    "        subscription/said: {scheduling_policy: rr, priority: 34}\n");
+  Container container({"--ros-args", "--params-file", file.path()});
   EXPECT_EQ(load("Talker", {}, "front").full_node_name, "/robot1/front");
   EXPECT_TRUE(load("Listener", {}, "ear").success);
   EXPECT_TRUE(hears("1/33", "2/34"));
   EXPECT_EQ(container.end(true), 0);
-  std::remove(path.c_str());
 }
 
 #ifdef RCLRT_HAS_DIAGNOSTIC_MSGS
 TEST_F(ComponentContainer, says_on_diagnostics_what_its_chains_and_callbacks_do)
 {
   using diagnostic_msgs::msg::DiagnosticArray;
-  const std::string path =
-    testing::TempDir() + "rclrt_diagnostics_" + std::to_string(getpid()) + ".yaml";
-  std::ofstream(path) << "/**:\n  ros__parameters:\n    rclrt:\n      chains:\n        say: "
-                         "{callbacks: ['/talker/timer/*', /listener/subscription/said], "
-                         "semantics: latency}\n";
+  const File file(
+    "/**:\n  ros__parameters:\n    rclrt:\n      chains:\n        say: "
+    "{callbacks: ['/talker/timer/*', /listener/subscription/said], "
+    "semantics: latency}\n");
   std::set<std::string> names;
   const auto diagnostics = node_->create_subscription<DiagnosticArray>(
     "/diagnostics", 10, [&](const DiagnosticArray & array) {
@@ -248,7 +242,7 @@ TEST_F(ComponentContainer, says_on_diagnostics_what_its_chains_and_callbacks_do)
         names.insert(status.name + " of " + status.hardware_id + ": " + status.message);
       }
     });
-  Container container({"--ros-args", "--params-file", path});
+  Container container({"--ros-args", "--params-file", file.path()});
   ASSERT_TRUE(load("Talker").success);
   ASSERT_TRUE(load("Listener", {{"executor", "events"}}).success);
   EXPECT_TRUE(wait_for([&] {
@@ -259,7 +253,6 @@ TEST_F(ComponentContainer, says_on_diagnostics_what_its_chains_and_callbacks_do)
              "lost") > 0;
   }));
   EXPECT_EQ(container.end(true), 0);
-  std::remove(path.c_str());
 }
 #endif
 
@@ -268,34 +261,31 @@ TEST_F(ComponentContainer, attributes_and_a_trace_may_come_with_a_component)
   if (geteuid() != 0) {
     GTEST_SKIP() << "SCHED_FIFO may be refused";
   }
-  const std::string path =
-    testing::TempDir() + "rclrt_component_" + std::to_string(getpid()) + ".yaml";
-  std::ofstream(path) << "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
-                         "        /talker/timer/*: {scheduling_policy: fifo, priority: 35}\n";
+  const File file(
+    "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
+    "        /talker/timer/*: {scheduling_policy: fifo, priority: 35}\n");
   Container container({});
   ASSERT_TRUE(load("Listener").success);
   EXPECT_FALSE(load("Talker", {{"attributes", "/no/such/file.yaml"}}).success);
-  const std::string traces = path + ".traces";
-  const auto talker = load("Talker", {{"attributes", path}, {"trace", traces}});
+  const std::string traces = file.path() + ".traces";
+  const auto talker = load("Talker", {{"attributes", file.path()}, {"trace", traces}});
   ASSERT_TRUE(talker.success) << talker.error_message;
   EXPECT_TRUE(hears("1/35", "0/0"));  // SCHED_FIFO, SCHED_OTHER
   EXPECT_EQ(container.end(true), 0);
   EXPECT_FALSE(std::filesystem::is_empty(traces));
   std::filesystem::remove_all(traces);
-  std::remove(path.c_str());
 }
 
 #ifdef RCLRT_HAS_STD_SRVS
 TEST_F(ComponentContainer, services_begin_and_end_the_traces_of_its_executors)
 {
   using std_srvs::srv::SetBool;
-  const std::string path =
-    testing::TempDir() + "rclrt_service_" + std::to_string(getpid()) + ".yaml";
-  const std::string traces = path + ".traces";
-  std::ofstream(path) << "/**:\n  ros__parameters:\n    rclrt:\n"
-                         "      trace: {directory: "
-                      << traces << ", service: true}\n";
-  Container container({"--ros-args", "--params-file", path});
+  const std::string traces =
+    testing::TempDir() + "rclrt_container_" + std::to_string(getpid()) + ".traces";
+  const File file(
+    "/**:\n  ros__parameters:\n    rclrt:\n      trace: {directory: " + traces +
+    ", service: true}\n");
+  Container container({"--ros-args", "--params-file", file.path()});
   ASSERT_TRUE(load("Talker").success);
   std::set<std::string> names;
   ASSERT_TRUE(wait_for([&] {
@@ -318,26 +308,23 @@ TEST_F(ComponentContainer, services_begin_and_end_the_traces_of_its_executors)
   EXPECT_EQ(container.end(true), 0);
   EXPECT_FALSE(std::filesystem::is_empty(traces));
   std::filesystem::remove_all(traces);
-  std::remove(path.c_str());
 }
 #endif
 
 TEST_F(ComponentContainer, one_that_may_not_have_what_it_requires_leaves_the_others_alone)
 {
-  const std::string path =
-    testing::TempDir() + "rclrt_required_" + std::to_string(getpid()) + ".yaml";
-  std::ofstream(path) << "/**:\n  ros__parameters:\n    rclrt:\n"
-                         "      executor: {attributes: require}\n      callbacks:\n"
-                         "        /talker/timer/*: {scheduling_policy: fifo, priority: 35}\n";
+  const File file(
+    "/**:\n  ros__parameters:\n    rclrt:\n"
+    "      executor: {attributes: require}\n      callbacks:\n"
+    "        /talker/timer/*: {scheduling_policy: fifo, priority: 35}\n");
   Container container({}, false);
   ASSERT_TRUE(load("Listener").success);
-  const auto talker = load("Talker", {{"attributes", path}});
+  const auto talker = load("Talker", {{"attributes", file.path()}});
   ASSERT_TRUE(talker.success) << talker.error_message;
   EXPECT_TRUE(unload(talker));
   ASSERT_TRUE(load("Talker").success);
   EXPECT_TRUE(hears("0/0", "0/0"));
   EXPECT_EQ(container.end(true), 0);
-  std::remove(path.c_str());
 }
 
 TEST_F(ComponentContainer, a_component_may_throw_anything)

@@ -471,15 +471,6 @@ TYPED_TEST(Executors, a_cancelled_timer_rests_until_it_is_reset)
   }
 }
 
-TYPED_TEST(Executors, spinning_while_spinning_is_refused)
-{
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
-  EXPECT_THROW(this->executor_->spin(), std::runtime_error);
-  EXPECT_THROW(this->executor_->spin_some(), std::runtime_error);
-  EXPECT_THROW(this->executor_->spin_once(), std::runtime_error);
-}
-
 TYPED_TEST(Executors, it_ends_when_the_context_is_shut_down)
 {
   for (const std::string by : {"another thread", "a timer", "a subscription"}) {
@@ -528,36 +519,6 @@ TYPED_TEST(Executors, a_callback_may_cancel_it)
   this->executor_->add_node(this->node_);
   this->executor_->spin();
   EXPECT_FALSE(this->executor_->is_spinning());
-}
-
-TYPED_TEST(Executors, a_future_is_waited_for)
-{
-  std::promise<int> promise;
-  const std::shared_future<int> future = promise.get_future();
-  EXPECT_EQ(
-    this->executor_->spin_until_future_complete(future, milliseconds(10)),
-    rclcpp::FutureReturnCode::TIMEOUT);
-  bool done = false;
-  const auto timer = this->node_->create_wall_timer(milliseconds(1), [&] {
-    if (!done) {
-      done = true;
-      promise.set_value(42);
-    }
-  });
-  this->executor_->add_node(this->node_);
-  EXPECT_EQ(
-    this->executor_->spin_until_future_complete(future, seconds(30)),
-    rclcpp::FutureReturnCode::SUCCESS);
-}
-
-TYPED_TEST(Executors, a_node_belongs_to_one_executor)
-{
-  this->executor_->add_node(this->node_);
-  TypeParam other(this->executor_options());
-  EXPECT_EQ(
-    error_of([&] { other.add_node(this->node_); }),
-    "Node '/node' has already been added to an executor.");
-  EXPECT_THROW(other.remove_node(this->node_), std::runtime_error);
 }
 
 template <typename ExecutorT>

@@ -73,6 +73,9 @@ TYPED_TEST(Groups, what_is_wrong_about_them_is_said_in_rclcpps_words)
   TypeParam other(this->executor_options());
   other.add_node(this->node_);
   EXPECT_EQ(
+    error_of([&] { this->executor_->add_node(this->node_); }),
+    "Node '/node' has already been added to an executor.");
+  EXPECT_EQ(
     error_of([&] { this->executor_->remove_node(this->node_); }),
     "Node" + name + " needs to be associated with this executor.");
 }
