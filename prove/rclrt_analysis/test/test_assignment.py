@@ -1,5 +1,7 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
+"""Priorities by search, and by how much times may change."""
+
 from __future__ import annotations
 
 import itertools
@@ -9,6 +11,8 @@ from typing import Any
 
 import pytest
 from models import model, shipped
+from random_systems import timers_only, with_subscriptions
+from rclrt_analysis import sensitivity as module
 from rclrt_analysis.assignment import (
     audsley,
     by_chain,
@@ -20,7 +24,9 @@ from rclrt_analysis.assignment import (
 from rclrt_analysis.bounds import nonpreemptive_fp, preemptive_fp
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.busy_window import Responses
+from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
+from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
 
 
 def meets(tasks: TaskSet, priorities: list[int], preemptive: bool) -> bool:
@@ -113,3 +119,66 @@ def test_the_search_tests_a_level_at_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(preemptive_fp, "exact", counted)
     assert audsley(tasks, preemptive=True) is not None
     assert len(tests) <= 9, "one for each deadline, not one for each task"
+
+
+UNIT = 1_000_000
+
+
+def longer(system: System, name: str, wcet: int) -> System:
+    callbacks = tuple(replace(c, wcet=wcet) if c.name == name else c for c in system.callbacks)
+    return replace(system, callbacks=callbacks)
+
+
+def in_ms(system: System) -> System:
+    """Return the system with times that are not as coarse as the steps of a search."""
+    return replace(
+        system,
+        callbacks=tuple(
+            replace(
+                c, wcet=c.wcet * UNIT, bcet=0, jitter=c.jitter * UNIT,
+                period=c.period and c.period * UNIT, deadline=c.deadline and c.deadline * UNIT,
+            )
+            for c in system.callbacks
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [ExecutorKind.PRIORITY_EVENTS, ExecutorKind.ISOLATED])
+def test_margins_are_met_and_a_little_more_is_not(kind: ExecutorKind) -> None:
+    rng = random.Random(4)
+    looked_at = 0
+    for i in range(60):
+        made = timers_only(rng, kind) if i % 2 else with_subscriptions(rng, (kind,))
+        system = in_ms(made)
+        if not analyse(system).met:
+            continue
+        margins = module.sensitivity(system)
+        exact = max(c.period or 0 for c in system.callbacks) >> (module.STEPS - 2)
+        for name, wcet in margins.wcet.items():
+            assert wcet is not None
+            assert analyse(longer(system, name, wcet)).met
+            assert not analyse(longer(system, name, wcet + exact)).met
+            looked_at += 1
+    assert looked_at > 20
+
+
+def test_margins_take_fewer_analyses_than_by_bisection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = [
+        Callback(
+            f"t{i}", Kind.TIMER, "e", 100_000 + 7_000 * i, period=10_000_000 * (1 + i % 4),
+            deadline=5_000_000, priority=90 - i % 4,
+        )
+        for i in range(12)
+    ]  # fmt: skip
+    analyses: list[System] = []
+
+    def counted(system: System, method: str) -> Result:
+        analyses.append(system)
+        return analyse(system, method)
+
+    monkeypatch.setattr(module, "analyse", counted)
+    module.sensitivity(System("margins", (Executor("e", ExecutorKind.ISOLATED),), tuple(made)))
+    searches = 1 + 2 * len(made)
+    assert len(analyses) < 13 * searches, "20 by bisection"

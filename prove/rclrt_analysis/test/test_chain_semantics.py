@@ -1,9 +1,10 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What reaction, age and latency are, held against the literal reading of their definitions."""
+"""Chains: what reaction, age and latency are; names, topics, misses, where times come from."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from dataclasses import replace
@@ -12,7 +13,8 @@ import pytest
 from models import model
 from random_systems import chains, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
+from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, ModelError, System
+from rclrt_analysis.report import to_json, to_text
 from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, chain_times, simulate
 from tick_by_tick import Ticks
 
@@ -77,15 +79,12 @@ def test_a_second_simulator_exceeds_no_bound_of_reaction_age_and_latency() -> No
         system = random_system(rng)
         chain = system.chains[0]
         seen = Ticks(system, chain, rng).go(250)
-        for name in counts:
-            join = "last" if name == "last" else "wait"
-            semantics = "latency" if name == "last" else name
-            asked = replace(chain, semantics=semantics, join=join)
-            if name == "last" and not any(
-                system.callback_of[n].wants_all for n in chain.callbacks[1:]
-            ):
-                continue
-            bound = analyse(replace(system, chains=(asked,))).chains[0]
+        joined = any(system.callback_of[n].wants_all for n in chain.callbacks[1:])
+        asked = [replace(chain, name=n, semantics=n, join="wait") for n in counts if n != "last"]
+        if joined:
+            asked.append(replace(chain, name="last", semantics="latency", join="last"))
+        for bound in analyse(replace(system, chains=tuple(asked))).chains:
+            name = bound.name
             values = {
                 "reaction": seen.reactions,
                 "age": seen.ages,
@@ -215,3 +214,221 @@ def test_with_join_last_the_wait_for_other_inputs_does_not_count() -> None:
     waits, last = bound("a", "latency"), bound("a", "latency", "last")
     assert waits is not None and last is not None
     assert waits - last == 50
+
+
+SYSTEM = """executors:
+  - {name: one, kind: priority_events, policy: rm}
+  - {name: two, kind: isolated, policy: rm, cores: [1]}
+callbacks:
+  - {name: /lidar/timer/100ms, kind: timer, executor: one, period_ms: 100, wcet_ms: 1, publishes: [/scan]}
+  - {name: /filter/subscription/scan, kind: subscription, executor: one, wcet_ms: 2, triggers: [/scan], publishes: [/points]}
+  - {name: /left/subscription/points, kind: subscription, executor: two, wcet_ms: 2, triggers: [/points], publishes: [/left, /objects]}
+  - {name: /right/subscription/points, kind: subscription, executor: two, wcet_ms: 2, triggers: [/points], publishes: [/right]}
+  - {name: /fuse/subscription/both, kind: subscription, executor: two, wcet_ms: 2, triggers: [/left, /right], activation: all, publishes: [/fused]}
+  - {name: /steer/timer/20ms, kind: timer, executor: two, period_ms: 20, wcet_ms: 1, reads: [/fused], publishes: [/cmd]}
+  - {name: /radio/subscription/remote, kind: subscription, executor: two, period_ms: 50, wcet_ms: 1, publishes: [/stop]}
+"""  # noqa: E501
+LIDAR, FILTER = "/lidar/timer/100ms", "/filter/subscription/scan"
+LEFT, FUSE, STEER = "/left/subscription/points", "/fuse/subscription/both", "/steer/timer/20ms"
+
+
+def with_chain(fields: str) -> System:
+    return model(SYSTEM + f"chains:\n  - {{name: k, {fields}}}\n")
+
+
+def chain(fields: str) -> Chain:
+    return with_chain(fields).chains[0]
+
+
+def problem(fields: str) -> str:
+    with pytest.raises(ModelError) as caught:
+        with_chain(fields)
+    return str(caught.value)
+
+
+def test_an_input_of_a_join_stands_for_the_join() -> None:
+    """Whether a recording shows the join is a matter of chance; the names of the inputs are not."""
+    text = """
+executors: [{name: e, kind: isolated, cores: [0]}]
+callbacks:
+  - {name: a, kind: timer, executor: e, period_ms: 20, wcet_ms: 1, priority: 3, publishes: [x]}
+  - {name: b, kind: timer, executor: e, period_ms: 20, wcet_ms: 1, priority: 3, publishes: [y]}
+  - {name: /f, kind: subscription, executor: e, wcet_ms: 1, priority: 2, triggers: [x, y],
+     activation: all}
+chains: [{name: c, callbacks: [a, /f/subscription/left], semantics: latency}]
+"""
+    assert model(text).chains[0].callbacks == ("a", "/f")
+    with pytest.raises(ModelError, match="there is no callback '/f/subscription/left'"):
+        model(text.replace("activation: all", "depth: 5"))
+
+
+def test_topics_name_the_callbacks_between_them_across_executors() -> None:
+    assert chain("topics: [/scan, /points]").callbacks == (LIDAR, FILTER)
+    by_left = (LIDAR, FILTER, LEFT, FUSE, STEER)
+    assert chain("topics: [/scan, /left, /cmd]").callbacks == by_left
+    assert chain("topics: [/scan, /left, /fused, /cmd]").callbacks == by_left
+    assert chain("topics: [/scan, /left, /objects]").callbacks == (LIDAR, FILTER, LEFT)
+
+
+def test_a_topic_from_outside_stands_for_the_callback_that_takes_it() -> None:
+    assert chain("topics: [/remote, /stop]").callbacks == ("/radio/subscription/remote",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ("topics: [/scan, /cmd]", "test.yaml:15: several ways lead to '/cmd', among them by"),
+        ("topics: [/scan, /cmds]", "nobody publishes '/cmds'. Did you mean '/cmd'?"),
+        ("topics: [/cmd, /scan]", "no way leads from '/cmd' to '/scan'"),
+        ("topics: [/scan, /scan]", "'/scan' stands in this chain twice"),
+        ("topics: ['/sc*']", "'/sc*' is a pattern. Name the topic"),
+        ("callbacks: ['/lidar/**']", "a chain passes through callbacks, so patterns do not name"),
+        ("callbacks: [/lidar/timer/10ms]", "Did you mean '/lidar/timer/100ms'?"),
+        (f"callbacks: [{LIDAR}, {FILTER}, {LIDAR}]", "a chain that comes back has no end"),
+        (f"callbacks: [{LIDAR}], topics: [/scan]", "say callbacks or topics, and only one of them"),
+        ("deadline_ms: 3", "test.yaml:15: say callbacks or topics"),
+        ("topics: [/scan], join: last", "join: last leaves out data, so there is no reaction"),
+        ("topics: [/scan], on_miss: {warn_after: 2}", "nothing is a miss without deadline_ms"),
+        (
+            "topics: [/scan], deadline_ms: 9, on_miss: {warn_after: 2, error_after: 1}",
+            "warn_after exceeds error_after; swap them",
+        ),
+        ("topics: [/scan], silent_after_ms: 100", "the chain would be silent all the time"),
+        ("topics: [/scan], measure: age", "unknown field 'measure'. There are: name, callbacks"),
+    ],
+)
+def test_a_chain_that_cannot_be_meant_is_refused_with_its_line(fields: str, expected: str) -> None:
+    assert expected in problem(fields)
+
+
+def test_a_tangle_of_topics_is_refused_in_time() -> None:
+    lines = ["executors: [{name: e, kind: isolated, policy: rm}]", "callbacks:"]
+    timer = "kind: timer, executor: e, period_ms: 10, wcet_ms: 0"
+    for i in range(40):  # Each reads all others: ways without number.
+        reads = ", ".join(f"t{j}" for j in range(40) if j != i)
+        lines.append(f"  - {{name: c{i}, {timer}, reads: [{reads}], publishes: [t{i}]}}")
+    lines.append("  - {name: z, " + timer + ", publishes: [z]}")
+    lines.append("chains: [{name: k, topics: [t0, z]}, {name: l, topics: [t0, t1]}]")
+    with pytest.raises(ModelError) as caught:
+        model("\n".join(lines) + "\n")
+    assert "no way leads from 't0' to 'z'" in str(caught.value)
+    assert "several ways lead to 't1'" in str(caught.value)
+
+
+def test_what_a_miss_is_can_be_said() -> None:
+    found = chain(
+        "topics: [/scan, /points], semantics: age, deadline_ms: 150, silent_after_ms: 400, "
+        "on_miss: {warn_after: 1, error_after: 3}"
+    )
+    assert (found.semantics, found.deadline, found.silent_after) == ("age", 150 * MS, 400 * MS)
+    assert (found.warn_after, found.error_after) == (1, 3)
+
+
+def test_a_model_newer_than_the_program_says_so() -> None:
+    from models import SCHEMA
+    from rclrt_analysis.model.document import parse_document
+    from rclrt_analysis.model.read import build_system
+
+    with pytest.raises(ModelError, match=r"of schema 2, this program reads schema 1"):
+        build_system(parse_document("schema: 2\nname: x\n" + SYSTEM, "new.yaml"), SCHEMA)
+
+
+MEASURED = "assumptions: {wcet_ms: {origin: measured, safety_factor: 1.5}}"
+OUTSIDE = (
+    "executors: [{name: e, kind: priority_events}]\n"
+    "callbacks: [{name: a, kind: subscription, executor: e, priority: 1, period_ms: 12, "
+    "jitter_ms: 2, gap_ms: 20, wcet_ms: 2, bcet_ms: 1.5, %s}]\n"
+)
+
+
+def test_safety_factors_make_measured_times_safer() -> None:
+    said = ", ".join(
+        f"{field}: {{origin: measured, safety_factor: 1.5}}"
+        for field in ("wcet_ms", "period_ms", "jitter_ms", "gap_ms")
+    )
+    made = model(OUTSIDE % f"assumptions: {{{said}}}").callbacks[0]
+    assert (made.wcet, made.bcet, made.jitter) == (3 * MS, 1 * MS, 3 * MS)
+    assert (made.period, made.gap) == (8 * MS, 30 * MS)
+
+
+def test_what_a_callback_says_of_its_times_comes_before_what_the_model_says() -> None:
+    own = "assumptions: {wcet_ms: {origin: analysed}}"
+    made = model(MEASURED + "\n" + OUTSIDE % own).callbacks[0]
+    assert made.wcet == 2 * MS
+    assert dict(made.assumptions)["wcet_ms"].word == "analysed"
+    assert model(MEASURED + "\n" + OUTSIDE % "depth: 1").callbacks[0].wcet == 3 * MS
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("{wcet_ms: {origin: stated, safety_factor: 2}}", "a safety factor is for measured times"),
+        ("{wcet_ms: {origin: guessed}}", "'guessed' is not one of ['measured', 'stated'"),
+        ("{wcet_ms: {origin: measured, safety_factor: 0.9}}", "0.9 must be 1 or more"),
+        ("{wcet: {origin: measured}}", "unknown field 'wcet'. There are: wcet_ms, period_ms"),
+    ],
+)
+def test_assumptions_that_make_no_sense_are_refused(said: str, expected: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        model(OUTSIDE % f"assumptions: {said}")
+    assert expected in str(caught.value)
+
+
+def test_the_period_of_a_timer_needs_no_safety_factor() -> None:
+    timer = SYSTEM.replace(
+        "publishes: [/scan]",
+        "publishes: [/scan], assumptions: {period_ms: {origin: measured, safety_factor: 2}}",
+    )
+    with pytest.raises(ModelError, match=r"test\.yaml:7: a program sets the period of a timer"):
+        model(timer)
+
+
+def test_what_a_model_says_of_all_periods_leaves_those_of_timers_alone() -> None:
+    text = SYSTEM.replace("executors:", "assumptions: {period_ms: {origin: measured, "
+                          "safety_factor: 2}}\nexecutors:", 1)  # fmt: skip
+    period = {callback.name: callback.period for callback in model(text).callbacks}
+    assert period[LIDAR] == 100 * MS
+    assert period["/radio/subscription/remote"] == 25 * MS
+
+
+def test_a_proof_names_what_it_rests_on_and_whence() -> None:
+    system = model(
+        MEASURED
+        + "\n"
+        + SYSTEM.replace("wcet_ms: 1, reads", "wcet_ms: 1, assumptions: "
+                         "{wcet_ms: {origin: analysed}}, reads")
+        + "chains: [{name: k, topics: [/scan, /points]}, {name: l, topics: [/remote, /stop]}]\n"
+    )  # fmt: skip
+    result = analyse(system)
+    text = to_text(system, result)
+    assert "  wcet_ms analysed: /steer/timer/20ms\n" in text
+    assert "  wcet_ms measured, x 1.5: /lidar/timer/100ms, " in text
+    assert "  period_ms not said: " in text
+    rests = {one["name"]: one["rests_on"] for one in json.loads(to_json(system, result))["chains"]}
+    # The first begins and ends on the executor that nobody else sends to.
+    counts = [(one["field"], one["origin"], one["callbacks"]) for one in rests["k"]]
+    assert counts == [("wcet_ms", "measured", 2), ("period_ms", "not said", 1)]
+    counts = [(one["field"], one["origin"], one["callbacks"]) for one in rests["l"]]
+    assert counts[:2] == [("wcet_ms", "analysed", 1), ("wcet_ms", "measured", 6)]
+
+
+def test_topics_lead_over_a_serial_link() -> None:
+    system = model(
+        "executors:\n"
+        "  - {name: mcu, kind: tide, link: {baud: 115200}}\n"
+        "  - {name: host, kind: isolated, policy: rm, cores: [1]}\n"
+        "callbacks:\n"
+        "  - {name: ask, kind: timer, executor: mcu, priority: 1, period_ms: 100, wcet_ms: 1, "
+        "publishes: [/up], bytes: 8}\n"
+        "  - {name: answer, kind: subscription, executor: host, wcet_ms: 1, triggers: [/up], "
+        "publishes: [/down], bytes: 8}\n"
+        "  - {name: act, kind: subscription, executor: mcu, priority: 2, wcet_ms: 1, "
+        "triggers: [/down], publishes: [/done], bytes: 1}\n"
+        "chains:\n"
+        "  - {name: k, topics: [/up, /down, /done]}\n"
+        "  - {name: l, callbacks: [ask, answer, act]}\n"
+    )
+    by_topics, by_callbacks = system.chains
+    assert by_topics.callbacks == by_callbacks.callbacks
+    assert len(by_topics.callbacks) > 3, "the parts of the link are between them"
+    assert all(chain.bound is not None for chain in analyse(system).chains)

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Non-preemptive EDF by the formula at every deadline, one after the other, and many tasks."""
+"""EDF on one core: worked numbers with preemption, the formula at every deadline without."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rclrt_analysis.bounds import nonpreemptive_edf as edf
 from rclrt_analysis.bounds.lost import UNBOUNDED
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
+from test_system_bounds import analysed, bounds, reason, timer
 
 PERIODS = (20, 24, 30, 36, 40, 50, 60, 70, 84, 100)
 
@@ -97,3 +98,46 @@ def test_a_thousand_timers_on_one_thread_have_bounds() -> None:
     wcet = [max(1, int(p * 0.7 / 1000 * rng.uniform(0.2, 1.8))) for p in period]
     due = [rng.choice((p // 2, p)) for p in period]
     assert edf.exact(make_taskset(wcet, period, due)).response.max() < UNBOUNDED
+
+
+PREEMPTIVE = "{name: e, kind: isolated, policy: edf}"
+
+
+def test_who_shares_a_group_waits_for_one_that_is_due_later() -> None:
+    lines = [timer("a", 20, 2, more=", group: g"), timer("b", 50, 7, more=", group: g")]
+    assert bounds(analysed(PREEMPTIVE, *lines)) == {"a": 9, "b": 9}
+    # What is not in the group, and is due before "b", waits as well: "a" lends its deadline.
+    lines.append(timer("c", 30, 3))
+    assert bounds(analysed(PREEMPTIVE, *lines)) == {"a": 9, "b": 12, "c": 12}
+    # Without "a" nobody lends anything.
+    assert bounds(analysed(PREEMPTIVE, *lines[1:])) == {"b": 50, "c": 30}
+
+
+def test_what_precedes_all_deadlines_counts_with_every_job() -> None:
+    lines = [timer("a", 20, 2), timer("b", 50, 7)]
+    # Two releases of 0.5; the timers alone would be proved by their demand.
+    found = bounds(analysed(PREEMPTIVE, *lines, rest="overheads: {release_ms: 0.5}\n"))
+    assert found == {"a": 3, "b": 10}
+    found = bounds(analysed(PREEMPTIVE, *lines, rest="overheads: {stolen_ms: 1, window_ms: 9}\n"))
+    # Two windows begin while "b" is not done.
+    assert found == {"a": 3, "b": 11}
+
+
+def test_deadlines_may_exceed_periods() -> None:
+    lines = [timer("a", 5, 3, more=", deadline_ms: 9"), timer("b", 10, 3, more=", deadline_ms: 9")]
+    result = analysed(PREEMPTIVE, *lines)
+    assert result.met
+    assert bounds(result) == {"a": 9, "b": 9}
+    several = analysed("{name: e, kind: isolated, policy: edf, cores: [0, 1]}", *lines)
+    assert "has a deadline after its period" in reason(several)
+
+
+def test_messages_of_others_precede_all_deadlines() -> None:
+    lines = [
+        "name: a, kind: subscription, executor: e, period_ms: 20, deadline_ms: 20, wcet_ms: 2",
+        timer("b", 50, 7),
+    ]
+    free = bounds(analysed(PREEMPTIVE, *lines))
+    found = bounds(analysed(PREEMPTIVE, *lines, rest="overheads: {receive_ms: 0.5}\n"))
+    assert free == {"a": 2, "b": 9}
+    assert found == {"a": 2.5, "b": 9.5}

@@ -1,14 +1,20 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Live traces, read while they are written: here by hand."""
+"""Live traces, read while programs write them; the threads of these, and what runs beside."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
+import random
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +23,10 @@ from rclrt_tools.live.files import Process, has_owner, live_files
 from rclrt_tools.live.follow import Follower
 from rclrt_tools.live.record import is_wanted, record
 from rclrt_tools.live.running import Running
+from rclrt_tools.live.table import cells, count, fit, number, percent
+from rclrt_tools.live.threads import threads_of
+from rclrt_tools.reference.load import PROCESSES_A_CPU, BackgroundLoad
+from rclrt_tools.reference.program import ProgramError, ends_with_us
 from rclrt_tools.trace import TraceError, layout, read_trace
 from rclrt_tools.trace.layout import RECORD
 
@@ -38,8 +48,8 @@ def test_a_follower_sees_each_record_once_and_what_comes_later(program: Program)
     assert follower.process.program == "robot"
     assert follower.process.runs() is True
     assert sequences(follower.poll()) == []
-    for number in range(3):
-        program.job(0, number)
+    for i in range(3):
+        program.job(0, i)
     assert sequences(follower.poll()) == [0, 1, 2]
     program.callback(2, "/robot/subscription/late")
     program.job(program.ring(), 10, callback=2)
@@ -57,22 +67,22 @@ def test_a_follower_that_comes_late_counts_what_was_overwritten(program: Program
     follower = Follower(program.path)
     program.job(0, 0)
     follower.poll()
-    for number in range(1, 21):
-        program.job(0, number)
+    for i in range(1, 21):
+        program.job(0, i)
     # The slot of the next record may be half written: seven are certain.
     assert sequences(follower.poll()) == list(range(14, 21))
     assert follower.missed == 13
 
 
 def test_what_was_overwritten_before_a_follower_came_is_nobodys_loss(program: Program) -> None:
-    for number in range(30):
-        program.job(0, number)
+    for i in range(30):
+        program.job(0, i)
     follower = Follower(program.path)
     assert sequences(follower.poll()) == list(range(23, 30))
     assert follower.missed == 0
     ring = program.ring()
-    for number in range(40, 60):
-        program.job(ring, number)
+    for i in range(40, 60):
+        program.job(ring, i)
     assert sequences(follower.poll()) == list(range(53, 60))
     assert follower.missed == 13
 
@@ -81,13 +91,13 @@ def test_records_that_are_overwritten_while_they_are_copied_are_left_out(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     follower = Follower(program.path)
-    for number in range(6):
-        program.job(0, number)
+    for i in range(6):
+        program.job(0, i)
     copied = np.frombuffer
 
     def write_on(*arguments: object) -> object:
-        for number in range(6, 10):
-            program.job(0, number)
+        for i in range(6, 10):
+            program.job(0, i)
         return copied(*arguments)  # type: ignore[call-overload]
 
     monkeypatch.setattr(np, "frombuffer", write_on)
@@ -239,11 +249,11 @@ def test_a_recording_that_fails_says_so_and_the_others_go_on(
 def test_two_recordings_in_one_folder_leave_each_other_alone(
     program: Program, tmp_path: Path
 ) -> None:
-    for count in (1, 2):
+    for i in (1, 2):
         steps = iter((False, True))
-        program.job(0, count)
+        program.job(0, i)
         record(tmp_path / "out", [], lambda s=steps: next(s), print, [program.path.parent])  # type: ignore[misc]
-        assert len(list((tmp_path / "out").glob("robot-*.trace"))) == count
+        assert len(list((tmp_path / "out").glob("robot-*.trace"))) == i
 
 
 def test_a_program_that_ends_while_others_look_is_no_error_and_others_are_told_in_words(
@@ -269,3 +279,159 @@ def test_programs_are_chosen_by_name_or_number() -> None:
     assert is_wanted(process, ["17"])
     assert is_wanted(process, ["other", "robot"])
     assert not is_wanted(process, ["1"])
+
+
+def test_numbers_fit_their_columns() -> None:
+    chance = random.Random(2)
+    for _ in range(3000):
+        value = 10 ** chance.uniform(-9, 14)
+        for text in (number(value), number(-value)[1:], count(value)):
+            assert len(text) <= 6, value
+        assert len(percent(min(value, 10_000.0))) <= 7
+    assert [number(v) for v in (None, float("nan"), 0, 9.9996, 12345.6)] == [
+        "-", "-", "0", "10.00", "12346",
+    ]  # fmt: skip
+
+
+def test_long_texts_are_cut_at_the_end_or_in_the_middle() -> None:
+    for text, width, both_ends, shown in (
+        ("abc", 5, False, "abc  "),
+        ("abcdef", 5, False, "abcd…"),
+        ("abcdefgh", 5, True, "ab…gh"),
+        ("abcdefgh", 6, True, "abc…gh"),
+        ("画像画像", 5, False, "画像…"),
+        ("画像画像", 6, True, "画…像 "),
+    ):
+        assert fit(text, width, True, both_ends) == shown
+        assert cells(shown) == width
+    assert fit("7", 3, False) == "  7"
+
+
+def test_threads_are_as_the_kernel_has_them() -> None:
+    known: dict[str, Any] = {}
+    ready, end = threading.Event(), threading.Event()
+
+    def body() -> None:
+        cpu = min(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cpu})
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        os.setpriority(os.PRIO_PROCESS, 0, 7)
+        known.update(number=threading.get_native_id(), cpus=str(cpu))
+        ready.set()
+        end.wait(60)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    ready.wait(60)
+    found = {thread.number: thread for thread in threads_of(os.getpid())}
+    end.set()
+    thread.join()
+    mine = found[known["number"]]
+    assert (mine.policy, mine.priority, mine.cpus) == ("batch", 7, known["cpus"])
+    assert mine.cpu == int(known["cpus"])
+    assert mine.cpu_ns > 0
+    assert found[os.getpid()].name == Path("/proc/self/comm").read_text(encoding="utf-8").strip()
+    assert threads_of(2**22 + 5) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "priority", "shown"),
+    [
+        ("OTHER", 0, ("other", 5)),
+        ("BATCH", 0, ("batch", 5)),
+        ("IDLE", 0, ("idle", None)),
+        ("FIFO", 2, ("fifo", 2)),
+        ("RR", 3, ("rr", 3)),
+    ],
+)
+def test_policies_are_shown_with_what_orders_their_threads(
+    policy: str, priority: int, shown: tuple[str, int | None]
+) -> None:
+    code = f"import os, sys; os.nice(5 - os.nice(0)); p = os.sched_param({priority}); "
+    code += f"os.sched_setscheduler(0, os.SCHED_{policy}, p); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=-3
+    ) as child:
+        assert child.stdout is not None
+        if not child.stdout.readline():
+            pytest.skip(f"no permission for {policy} (RLIMIT_RTPRIO)")
+        threads = threads_of(child.pid)
+        child.communicate()
+    assert [(thread.policy, thread.priority) for thread in threads] == [shown]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def pids_of(load: BackgroundLoad) -> list[int]:
+    return [child.pid for child in load._children]
+
+
+def test_there_are_four_ordinary_processes_a_cpu_on_these_cpus_and_then_none() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    with BackgroundLoad({cpu}) as load:
+        pids = pids_of(load)
+        assert len(pids) == PROCESSES_A_CPU
+        for pid in pids:
+            assert os.sched_getscheduler(pid) == os.SCHED_OTHER
+            assert os.sched_getaffinity(pid) == {cpu}
+            assert os.getsid(pid) == pid
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_they_are_ended_when_the_block_fails() -> None:
+    load = BackgroundLoad({min(os.sched_getaffinity(0))})
+    with pytest.raises(KeyboardInterrupt), load:
+        pids = pids_of(load)
+        raise KeyboardInterrupt
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_one_that_somebody_has_killed_is_told() -> None:
+    with pytest.raises(ProgramError, match="1 processes of the background load ended"):  # noqa: SIM117
+        with BackgroundLoad({min(os.sched_getaffinity(0))}) as load:
+            victim = load._children[0]
+            victim.send_signal(signal.SIGKILL)
+            victim.wait()
+
+
+@pytest.mark.skipif(not ends_with_us(), reason="there is no setpriv")
+def test_they_do_not_outlive_a_demo_that_is_killed() -> None:
+    code = (
+        "import time; from rclrt_tools.reference.load import BackgroundLoad\n"
+        f"with BackgroundLoad({{{min(os.sched_getaffinity(0))}}}) as load:\n"
+        "    print(*[child.pid for child in load._children], flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        pids = [int(word) for word in demo.stdout.readline().split()]
+        assert len(pids) == PROCESSES_A_CPU
+        demo.kill()
+    patience = time.monotonic() + 20
+    while any(alive(pid) for pid in pids) and time.monotonic() < patience:
+        time.sleep(0.05)
+    assert not any(alive(pid) for pid in pids)
+
+
+@pytest.mark.skipif(not ends_with_us(), reason="there is no setpriv")
+def test_a_program_whose_starter_has_ended_meanwhile_does_not_begin(tmp_path: Path) -> None:
+    """Killed between the start of a child and the child's word to the kernel."""
+    starter = "import json; from rclrt_tools.reference.program import ends_with_us; "
+    said = subprocess.run(
+        [sys.executable, "-c", starter + "print(json.dumps(ends_with_us()))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    begun = tmp_path / "begun"
+    late = subprocess.run([*json.loads(said.stdout), "touch", str(begun)], check=False)
+    assert late.returncode != 0
+    assert not begun.exists()
+    in_time = subprocess.run([*ends_with_us(), "touch", str(begun)], check=False)
+    assert in_time.returncode == 0
+    assert begun.exists()

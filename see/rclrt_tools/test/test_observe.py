@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -124,12 +125,18 @@ def random_system(seed: int) -> System:
     return with_subscriptions(dice, (dice.choice(kinds), dice.choice(kinds)), dice.randint(1, 2))
 
 
+@functools.cache
+def random_observed(seed: int) -> tuple[System, System]:
+    """Return a random system, and what is observed of it."""
+    system = random_system(seed)
+    traces = traces_of(system, seed, 20_000)
+    return system, observed(*(trace for trace in traces if len(trace.records)))
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_bounds_of_the_model_hold_in_this_run_and_in_others(seed: int) -> None:
     """At least every response seen, or no verdict."""
-    system = random_system(seed)
-    traces = traces_of(system, seed, 20_000)
-    again = observed(*(trace for trace in traces if len(trace.records)))
+    system, again = random_observed(seed)
     found = {bound.name: bound.bound for bound in analyse(again).callbacks}
     if again.no_verdict:
         assert set(found.values()) == {None}
@@ -141,12 +148,7 @@ def test_bounds_of_the_model_hold_in_this_run_and_in_others(seed: int) -> None:
 
 def test_most_random_systems_get_a_verdict() -> None:
     """So that the test above says something."""
-    got = []
-    for seed in range(40):
-        traces = traces_of(random_system(seed), seed, 20_000)
-        again = observed(*(trace for trace in traces if len(trace.records)))
-        got.append(not again.no_verdict)
-    assert sum(got) > 20
+    assert sum(not random_observed(seed)[1].no_verdict for seed in range(40)) > 20
 
 
 PREEMPTED = (

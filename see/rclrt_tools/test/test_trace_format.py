@@ -25,6 +25,7 @@ from rclrt_tools.trace import (
     write_trace,
 )
 from trace_bytes import HEADER, S, callback, chunk, example, record, records, ring
+from trace_fuzz import kinds
 
 
 @pytest.fixture
@@ -329,3 +330,10 @@ def test_what_does_not_fit_into_memory_is_refused_with_a_remedy(
     path.with_name("u.trace").write_bytes(path.read_bytes())
     with pytest.raises(TraceError, match=r"3 records after 3 of other files; .* fewer files"):
         named_traces([tmp_path])
+
+
+def test_damaged_files_are_read_or_refused_with_a_reason() -> None:
+    found = kinds(seed=1, count=10_000)
+    assert sum(found.values()) == 10_000
+    assert found["read"] > 1000
+    assert len(found) > 8, f"too few of the errors were reached: {found}"

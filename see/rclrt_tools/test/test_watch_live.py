@@ -42,7 +42,7 @@ def threads_of(process: int) -> list[int]:
     return [int(entry.name) for entry in Path(f"/proc/{process}/task").iterdir()]
 
 
-def start(executor: str, *options: str) -> subprocess.Popen[bytes]:
+def start(executor: str, *options: str, seconds: int = 60) -> subprocess.Popen[bytes]:
     """Start the reference system, and return when it has run for a while."""
     program = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_reference_system" / PROGRAM
     if not program.exists():
@@ -50,7 +50,7 @@ def start(executor: str, *options: str) -> subprocess.Popen[bytes]:
     if not may_use_realtime():
         pytest.skip("SCHED_FIFO is not permitted")
     scenario = Path(os.environ["RCLRT_SOURCE_DIR"]) / "try/rclrt_scenarios" / f"{SCENARIO}.yaml"
-    command = [str(program), "--scenario", str(scenario), "--duration", "60"]
+    command = [str(program), "--scenario", str(scenario), "--duration", str(seconds)]
     robot = subprocess.Popen(
         [*command, "--executor", executor, *options],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -25,18 +25,19 @@ nodes:
 MS = 1_000_000
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def robot() -> Iterator[subprocess.Popen[bytes]]:
-    child = start("preemptive", "--policy", "rm", "--cpus", "0")
+    child = start("preemptive", "--policy", "rm", "--cpus", "0", seconds=300)
     yield child
     child.kill()
     child.wait(timeout=30)
 
 
-@pytest.fixture
-def model(robot: subprocess.Popen[bytes], tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def model(robot: subprocess.Popen[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a model of what runs, made while it runs."""
-    folder, path = tmp_path / "traces", tmp_path / "robot.yaml"
+    made_in = tmp_path_factory.mktemp("model")
+    folder, path = made_in / "traces", made_in / "robot.yaml"
     recorded = run("trace", "record", "-o", str(folder), "--for", "2", str(robot.pid))
     assert recorded.returncode == 0, recorded.stderr
     made = run("trace", "model", *map(str, folder.iterdir()))
