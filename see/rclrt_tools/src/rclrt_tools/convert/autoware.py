@@ -1,0 +1,120 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of Autoware's pipeline latency monitor as a chain.
+
+Its topics carry latencies that nodes report of themselves, not data. So a step is taken for the
+callbacks of the node that has its name, in the model that is given. What it adds for steps that
+report nothing is taken off the deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rclrt_analysis.model import System
+from rclrt_analysis.model.document import Document, Place
+
+from rclrt_tools.convert.caret_write import node_name
+from rclrt_tools.convert.imported import MOST_MS, Imported, mapping, wrong
+
+_ROOT: Place = ("/**", "ros__parameters")
+
+
+def from_autoware(document: Document, system: System | None = None) -> Imported:
+    """Return the chain of a file of parameters.
+
+    Parameters
+    ----------
+    system
+        In which steps are looked for; without it the chain has no callbacks, and is a draft.
+
+    Raises
+    ------
+    ModelError
+        It has not the form of one.
+    """
+    imported = Imported(document)
+    content = mapping(document, document.content, ())
+    root = mapping(document, content.get("/**"), ("/**",))
+    parameters = mapping(document, root.get("ros__parameters"), _ROOT)
+    known = {
+        "latency_threshold_ms": "",
+        "processing_steps": "",
+        "latency_offsets_ms": "",
+        "update_rate": "how often the monitor publishes; a watch has its own",
+        "window_size": "how many samples the monitor keeps; bounds need none",
+    }
+    imported.leave_out_others(parameters, _ROOT, known)
+    place: Place = (*_ROOT, "processing_steps")
+    steps = mapping(document, parameters.get("processing_steps"), place)
+    sequence = steps.get("sequence")
+    if (
+        not isinstance(sequence, list)
+        or not sequence
+        or not all(isinstance(s, str) for s in sequence)
+    ):
+        raise wrong(document, (*place, "sequence"), "must be a list of steps")
+    chain: dict[str, Any] = {"name": "pipeline", "semantics": "latency"}
+    deadline = _deadline(imported, parameters)
+    if deadline is not None:
+        chain["deadline_ms"] = deadline
+    way: list[str] = []
+    for step in sequence:
+        found = _callbacks(imported, system, step, steps.get(step), (*place, step), way)
+        way += [one for one in found if one not in way]
+    for name in steps:
+        if name != "sequence" and name not in sequence:
+            imported.leave_out((*place, name), "a step that is not in the sequence")
+    imported.content = {"chains": [{**chain, "callbacks": way}]}
+    return imported
+
+
+def _deadline(imported: Imported, parameters: dict[str, Any]) -> float | None:
+    threshold = parameters.get("latency_threshold_ms")
+    offsets = parameters.get("latency_offsets_ms") or []
+    if not isinstance(threshold, int | float) or isinstance(threshold, bool):
+        return None
+    is_good = isinstance(offsets, list) and all(
+        isinstance(o, int | float) and not isinstance(o, bool) and o >= 0 for o in offsets
+    )
+    if not is_good:
+        raise wrong(imported.document, (*_ROOT, "latency_offsets_ms"), "must be a list of times")
+    if sum(offsets):
+        text = f"{sum(offsets):g} ms of steps that report nothing are taken off the deadline"
+        imported.leave_out((*_ROOT, "latency_offsets_ms"), text)
+    left = threshold - sum(offsets)
+    if left <= 0:
+        text = f"latency_offsets_ms leave nothing of {threshold:g} ms"
+        raise wrong(imported.document, (*_ROOT, "latency_threshold_ms"), text)
+    if left > MOST_MS:
+        imported.leave_out((*_ROOT, "latency_threshold_ms"), "longer than an hour")
+        return None
+    return round(float(left), 6)
+
+
+def _callbacks(
+    imported: Imported, system: System | None, step: str, about: Any, place: Place,
+    so_far: Sequence[str],
+) -> list[str]:  # fmt: skip
+    if not isinstance(about, dict):
+        imported.leave_out(place, "the step has no topic")
+        return []
+    for key in ("timestamp_meaning", "latency_multiplier", "topic_type"):
+        if key in about:
+            imported.leave_out((*place, key), "about the message that reports a latency")
+    others = {k: "" for k in ("topic", "timestamp_meaning", "latency_multiplier", "topic_type")}
+    imported.leave_out_others(about, place, others)
+    mine = [] if system is None else [
+        c for c in system.callbacks if node_name(c).rpartition("/")[2] == step
+    ]  # fmt: skip
+    if len(mine) > 1 and system is not None and so_far:
+        # Of a node with several callbacks, those that the data come to.
+        mine = [c for c in mine if c.name in system.successors[so_far[-1]]] or mine
+    if len(mine) == 1:
+        return [mine[0].name]
+    why = "the model has no node of that name" if not mine else "its node has several callbacks"
+    if system is None:
+        why = "give the model (--model) whose nodes are the steps"
+    imported.leave_out(place, f"step '{step}': {why}. Name its callbacks yourself")
+    return []

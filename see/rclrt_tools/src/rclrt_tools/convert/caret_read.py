@@ -1,0 +1,363 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A CARET architecture file as a model.
+
+It says who sends what to whom, and in which groups and executors; not how long anything takes, nor
+when messages from outside come. So the model has `no_verdict` until somebody fills that in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rclrt_analysis.model.document import Document, Place
+
+from rclrt_tools.convert.imported import (
+    MOST_MS,
+    UNDEFINED,
+    Imported,
+    fit,
+    items,
+    text_of,
+    texts,
+    wrong,
+)
+
+KINDS = {"single_threaded_executor": "wait_set_single", "multi_threaded_executor": "wait_set_multi"}
+NOT_NAMED = "not named in the file"
+GUESSED_MS = 1000
+"""Period of what comes from outside, until somebody says."""
+GUESSED = "wait_set_single"
+"""Executor where the file names none that is known here: what rclcpp starts."""
+
+_ORDER = {"construction_order": ""}  # Names tell entities apart here.
+
+
+@dataclass
+class _Callback:
+    name: str
+    node: str
+    place: Place
+    kind: str
+    topic: str = ""
+    period: float | None = None
+    publishes: list[str] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
+    group: str = ""
+    executor: str = NOT_NAMED
+    is_guess: bool = False
+
+
+def from_caret(document: Document) -> Imported:
+    """Return the model of an architecture file.
+
+    Raises
+    ------
+    ModelError
+        It has not the form of one.
+    """
+    return _Reader(document).read()
+
+
+class _Reader:
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._imported = Imported(document)
+        self._callbacks: dict[str, _Callback] = {}
+        self._used: set[str] = set()
+
+    def read(self) -> Imported:
+        content = self._document.content
+        if not isinstance(content, dict) or "nodes" not in content:
+            raise wrong(self._document, (), "no CARET architecture: it has no 'nodes'")
+        self._imported.leave_out_others(
+            content, (), {"named_paths": "", "executors": "", "nodes": ""}
+        )
+        for place, node in items(self._document, content, (), "nodes"):
+            self._node(place, node)
+        kinds = self._executors(content)
+        callbacks = self._callbacks.values()
+        if not callbacks:
+            raise wrong(self._document, ("nodes",), "no callbacks that a model knows are in there")
+        circles = self._break_circles()
+        model: dict[str, Any] = {
+            "schema": 1,
+            "name": "imported",
+            "no_verdict": [*circles, *self._missing(kinds)][:1000],
+        }
+        used = list(dict.fromkeys(callback.executor for callback in callbacks))
+        # Executors of rclcpp share no CPU in a way that has bounds.
+        model["cpus"] = list(range(max(1, len(used))))
+        model["executors"] = [{"name": name, "kind": kinds.get(name, GUESSED)} for name in used]
+        model["callbacks"] = [self._item(callback) for callback in callbacks]
+        chains = [c for c in self._paths(content) if c is not None]
+        if chains:
+            model["chains"] = chains
+        self._imported.content = model
+        return self._imported
+
+    def _node(self, place: Place, node: dict[str, Any]) -> None:
+        name = text_of(self._document, node, place, "node_name")
+        known = dict.fromkeys(
+            ("node_name", "callback_groups", "callbacks", "variable_passings", "publishes",
+             "subscribes", "message_contexts"), "",
+        )  # fmt: skip
+        self._imported.leave_out_others(node, place, known)
+        mine: dict[str, _Callback] = {}
+        for at, item in items(self._document, node, place, "callbacks"):
+            callback = self._callback(at, item, name)
+            if callback is not None:
+                self._callbacks[callback.name] = callback
+                mine[text_of(self._document, item, at, "callback_name")] = callback
+        for at, item in items(self._document, node, place, "publishes"):
+            self._publishes(at, item, mine)
+        for at, item in items(self._document, node, place, "subscribes"):
+            caller = item.get("callback_name", UNDEFINED)
+            self._imported.leave_out_others(
+                item, at, {"topic_name": "", "callback_name": "", **_ORDER}
+            )
+            if caller == UNDEFINED:
+                topic = item.get("topic_name")
+                self._imported.leave_out(at, f"nobody knows which callback takes '{topic}'")
+        for at, item in items(self._document, node, place, "callback_groups"):
+            self._group(at, item, mine)
+        for at, item in items(self._document, node, place, "variable_passings"):
+            self._passing(at, item, mine)
+        for at, item in items(self._document, node, place, "message_contexts"):
+            self._context(at, item, mine)
+
+    def _callback(self, place: Place, item: dict[str, Any], node: str) -> _Callback | None:
+        kind = text_of(self._document, item, place, "callback_type")
+        known = dict.fromkeys(("callback_name", "callback_type", "symbol", "period_ns"), "")
+        self._imported.leave_out_others(item, place, {**known, "topic_name": "", **_ORDER})
+        if kind == "timer_callback":
+            period = item.get("period_ns")
+            if not isinstance(period, int) or period <= 0:
+                raise wrong(self._document, (*place, "period_ns"), "must be a whole number above 0")
+            name = self._free(f"{node}/timer/{_period(period)}")
+            if period / 1e6 > MOST_MS:
+                self._imported.leave_out(
+                    (*place, "period_ns"), "longer than an hour: an hour is taken"
+                )
+            return _Callback(name, node, place, "timer", period=min(period / 1e6, MOST_MS))
+        if kind == "subscription_callback":
+            topic = fit(text_of(self._document, item, place, "topic_name"))
+            name = self._free(f"{node}/subscription/{topic.lstrip('/')}")
+            return _Callback(name, node, place, "subscription", topic=topic)
+        self._imported.leave_out(place, f"callbacks of type '{kind}' are not known here")
+        return None
+
+    def _free(self, name: str) -> str:
+        """Return a name as executors count them: the second one gets #2."""
+        number, free = 1, fit(name)
+        while free in self._used:
+            number += 1
+            free = f"{fit(name)}#{number}"
+        self._used.add(free)
+        return free
+
+    def _publishes(self, place: Place, item: dict[str, Any], mine: dict[str, _Callback]) -> None:
+        topic = fit(text_of(self._document, item, place, "topic_name"))
+        self._imported.leave_out_others(
+            item, place, {"topic_name": "", "callback_names": "", **_ORDER}
+        )
+        names = texts(self._document, item.get("callback_names"), (*place, "callback_names"))
+        for name in names or [UNDEFINED]:
+            if name in mine:
+                mine[name].publishes.append(topic)
+            else:
+                self._imported.leave_out(place, f"nobody knows which callback publishes '{topic}'")
+
+    def _group(self, place: Place, item: dict[str, Any], mine: dict[str, _Callback]) -> None:
+        name = fit(text_of(self._document, item, place, "callback_group_name"))
+        kind = item.get("callback_group_type")
+        known = dict.fromkeys(("callback_group_type", "callback_group_name", "callback_names"), "")
+        self._imported.leave_out_others(item, place, known)
+        if kind not in ("mutually_exclusive", "reentrant"):
+            self._imported.leave_out(place, f"groups of type '{kind}' are not known here")
+        at = (*place, "callback_names")
+        for member in texts(self._document, item.get("callback_names"), at):
+            if member not in mine:
+                self._imported.leave_out(place, f"its member '{member}' is no callback of the node")
+                continue
+            # Those of a reentrant group do not exclude each other, so each has one of its own.
+            mine[member].group = f"{'' if kind == 'mutually_exclusive' else chr(0)}{name}"
+
+    def _passing(self, place: Place, item: dict[str, Any], mine: dict[str, _Callback]) -> None:
+        ends = [str(item.get(f"callback_name_{end}", UNDEFINED)) for end in ("write", "read")]
+        known = {"callback_name_write": "", "callback_name_read": ""}
+        self._imported.leave_out_others(item, place, known)
+        if ends == [UNDEFINED, UNDEFINED]:
+            return  # As CARET writes that there are none.
+        if any(end not in mine for end in ends):
+            self._imported.leave_out(place, "it names no callbacks of the node")
+            return
+        _pass(mine[ends[0]], mine[ends[1]])
+
+    def _context(self, place: Place, item: dict[str, Any], mine: dict[str, _Callback]) -> None:
+        kind = item.get("context_type")
+        taken, sent = (
+            fit(str(item.get(f"{end}_topic_name"))) for end in ("subscription", "publisher")
+        )
+        known = ("context_type", "subscription_topic_name", "publisher_topic_name",
+                 "publisher_construction_order", "subscription_construction_order")  # fmt: skip
+        self._imported.leave_out_others(item, place, dict.fromkeys(known, ""))
+        if kind == "callback_chain":
+            return  # What it says is in variable_passings.
+        readers = [c for c in mine.values() if sent in c.publishes]
+        writers = [c for c in mine.values() if c.topic == taken]
+        if kind not in ("use_latest_message", "inherit_unique_stamp", "tilde"):
+            how = (
+                "how, the file does not say"
+                if kind == UNDEFINED
+                else f"by '{kind}': not known here"
+            )
+            self._imported.leave_out(place, f"from '{taken}' to '{sent}', {how}")
+        elif not readers or not writers:
+            self._imported.leave_out(place, f"no callbacks take '{taken}' and publish '{sent}'")
+        else:
+            if kind != "use_latest_message":
+                self._imported.leave_out(place, f"'{kind}' is taken for use_latest_message")
+            for writer in writers:
+                for reader in readers:
+                    _pass(writer, reader)
+
+    def _executors(self, content: dict[str, Any]) -> dict[str, str]:
+        kinds = {}
+        for place, item in items(self._document, content, (), "executors"):
+            name = fit(text_of(self._document, item, place, "executor_name"))
+            kind = item.get("executor_type")
+            known = ("executor_type", "executor_name", "callback_group_names")
+            self._imported.leave_out_others(item, place, dict.fromkeys(known, ""))
+            if not isinstance(kind, str) or kind not in KINDS:
+                why = f"executors of type '{kind}' are not known here: {GUESSED} is taken"
+                self._imported.leave_out(place, why)
+            else:
+                kinds[name] = KINDS[kind]
+            at = (*place, "callback_group_names")
+            groups = set(map(fit, texts(self._document, item.get("callback_group_names"), at)))
+            for callback in self._callbacks.values():
+                if callback.group.lstrip("\0") in groups:
+                    callback.executor = name
+        return kinds
+
+    def _item(self, callback: _Callback) -> dict[str, Any]:
+        published = {topic for c in self._callbacks.values() for topic in c.publishes}
+        item: dict[str, Any] = {
+            "name": callback.name, "kind": callback.kind, "executor": callback.executor,
+            "wcet_ms": 0,
+        }  # fmt: skip
+        if callback.period is not None:
+            item["period_ms"] = callback.period
+        elif callback.topic not in published or callback.is_guess:
+            item["period_ms"] = GUESSED_MS
+        else:
+            item["triggers"] = [callback.topic]
+        if callback.group and not callback.group.startswith("\0"):
+            item["group"] = callback.group
+        if callback.reads:
+            item["reads"] = list(dict.fromkeys(callback.reads))
+        if callback.publishes:
+            item["publishes"] = list(dict.fromkeys(callback.publishes))
+        return item
+
+    def _break_circles(self) -> list[str]:
+        """Let something from outside release one callback of each circle, and return what to say.
+
+        Those that nothing released within the circle are taken away, until only circles are left.
+        """
+        said = []
+        left = {c.name: c for c in self._callbacks.values() if c.topic}
+        while left:
+            sent = {topic for c in left.values() for topic in c.publishes}
+            free = [c for c in left.values() if c.topic not in sent]
+            for callback in free:
+                del left[callback.name]
+            if not free:
+                # Back from any of these, by who releases it, until one comes a second time.
+                way = [next(iter(left.values()))]
+                while way[-1] not in way[:-1]:
+                    way.append(next(c for c in left.values() if way[-1].topic in c.publishes))
+                callback = left.pop(way[-1].name)
+                callback.is_guess = True
+                text = (
+                    f"callbacks release each other in a circle, so period_ms of '{callback.name}'"
+                )
+                said.append(
+                    fit(f"{text} is a guess in place of its topic '{callback.topic}'", 1000)
+                )
+        return said
+
+    def _missing(self, kinds: dict[str, str]) -> list[str]:
+        published = {topic for c in self._callbacks.values() for topic in c.publishes}
+        missing = ["a CARET architecture has no execution times: fill in wcet_ms of every callback"]
+        for callback in self._callbacks.values():
+            if callback.topic and callback.topic not in published:
+                text = f"nobody in the file publishes '{callback.topic}', so period_ms of "
+                text += f"'{callback.name}' is a guess: say how often it comes"
+                missing.append(fit(text, 1000))
+        for name in {c.executor: None for c in self._callbacks.values() if c.executor not in kinds}:
+            missing.append(fit(f"the kind of executor '{name}' is a guess", 1000))
+        return missing
+
+    def _paths(self, content: dict[str, Any]) -> list[dict[str, Any] | None]:
+        return [
+            self._path(place, item)
+            for place, item in items(self._document, content, (), "named_paths")
+        ]
+
+    def _path(self, place: Place, item: dict[str, Any]) -> dict[str, Any] | None:
+        name = fit(text_of(self._document, item, place, "path_name"), 200)
+        self._imported.leave_out_others(item, place, {"path_name": "", "node_chain": ""})
+        way: list[str] = []
+        for at, step in items(self._document, item, place, "node_chain"):
+            node = text_of(self._document, step, at, "node_name")
+            taken = fit(str(step.get("subscribe_topic_name", UNDEFINED)))
+            sent = fit(str(step.get("publish_topic_name", UNDEFINED)))
+            mine = [c for c in self._callbacks.values() if c.node == node]
+            found = _through(mine, taken, sent)
+            if not found:
+                text = f"how data get from '{taken}' to '{sent}' in '{node}' is not in the file"
+                self._imported.leave_out(at, f"{text}: the path '{name}' is left out")
+                return None
+            way += [one for one in found if one not in way]
+        if not way:
+            self._imported.leave_out(place, "it has no nodes")
+            return None
+        return {"name": name, "callbacks": way}
+
+
+def _through(mine: Sequence[_Callback], taken: str, sent: str) -> list[str]:
+    """Return the callbacks of a node from one topic to another: one, or two that pass data."""
+    first = [c for c in mine if c.topic == taken]
+    last = [c for c in mine if sent in c.publishes]
+    if taken == UNDEFINED:
+        return [last[0].name] if last else []
+    if sent == UNDEFINED:
+        return [first[0].name] if first else []
+    for one in first:
+        if one in last:
+            return [one.name]
+    for one in first:
+        for other in last:
+            if set(one.publishes) & set(other.reads):
+                return [one.name, other.name]
+    return []
+
+
+def _pass(writer: _Callback, reader: _Callback) -> None:
+    """Let one callback read what another one has stored."""
+    if writer is not reader:
+        topic = fit(f"{writer.name} to {reader.name}")
+        writer.publishes.append(topic)
+        reader.reads.append(topic)
+
+
+def _period(ns: int) -> str:
+    """Return a period as executors name their timers."""
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if ns % size == 0:
+            return f"{ns // size}{unit}"
+    return f"{ns}ns"

@@ -1,0 +1,152 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What came out of another tool's file, and what did not."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from rclrt_analysis.model import ModelError
+from rclrt_analysis.model.document import Document, Place
+
+UNDEFINED = "UNDEFINED"
+MOST_MS = 3_600_000
+"""The longest time that a model has."""
+ALIKE = 3
+"""Losses of one kind are listed one by one up to this number."""
+
+
+@dataclass
+class Imported:
+    """Part of a model, or all of it.
+
+    Attributes
+    ----------
+    content
+        As a model's file has it.
+    left_out
+        What of the file is not in it, or only in part: place, and why.
+    drafts
+        Chains that a model cannot have as they are, each with the reason.
+    """
+
+    document: Document
+    content: dict[str, Any] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    drafts: list[tuple[dict[str, Any], str]] = field(default_factory=list)
+    kinds: dict[str, list[int]] = field(default_factory=dict)
+    """The indices in `left_out` of each kind of loss: these differ in names and numbers."""
+
+    def leave_out(self, place: Place, why: str) -> None:
+        """Note what is not in the model."""
+        name = ".".join(str(part) for part in place)
+        kind = re.sub(r"'[^']*'", "'*'", why)
+        if why == "not known here":
+            kind = f"{place[-1]} {kind}"
+        self.kinds.setdefault(kind, []).append(len(self.left_out))
+        self.left_out.append(f"{self.document.where(place)}: {name}: {why}")
+
+    def losses(self) -> Iterator[str]:
+        """Yield what was left out; of many of one kind the first, and where the others are."""
+        for numbers in self.kinds.values():
+            texts = [self.left_out[number] for number in numbers]
+            if len(texts) <= ALIKE:
+                yield from texts
+                continue
+            lines = [text.removeprefix(self.document.path)[1:].partition(":")[0] for text in texts]
+            more = ", ".join(lines[1:9]) + (", ..." if len(lines) > 9 else "")
+            yield f"{texts[0]} (and {len(texts) - 1} more like this: lines {more})"
+
+    def leave_out_others(self, item: Any, place: Place, known: Mapping[str, str]) -> None:
+        """Note the fields that nobody here knows, and those that a model has no place for.
+
+        Parameters
+        ----------
+        known
+            Why fields are left out; "" for those that are not.
+        """
+        for key in item:
+            why = known.get(key, "not known here")
+            if why:
+                self.leave_out((*place, key), why)
+
+
+def to_yaml(imported: Imported) -> str:
+    """Return the file, with what was left out in comments."""
+    lines = [f"# From {imported.document.path}, by ./rclrt model convert."]
+    if imported.left_out:
+        lines.append("# Not in here, or not all of it:")
+        lines += [f"# - {text}" for text in imported.losses()]
+    for chain, why in imported.drafts:
+        lines.append(f"# A draft of a chain, to finish by hand: {why}")
+        lines += [f"#   {line}" for line in _dumped([chain]).splitlines()]
+    lines = ["".join(c if c.isprintable() else "?" for c in line) for line in lines]
+    return "\n".join(lines) + "\n" + (_dumped(imported.content) if imported.content else "")
+
+
+def _dumped(content: Any) -> str:
+    # Flow style where it is short, as a person would write it.
+    form: dict[str, Any] = {"sort_keys": False, "default_flow_style": None, "width": 100}
+    text: str = yaml.safe_dump(content, allow_unicode=True, **form)
+    if any(c in text for c in "\x85\u2028\u2029"):  # A reader takes them for the end of a line.
+        text = yaml.safe_dump(content, **form)
+    return text
+
+
+def fit(text: str, most: int = 4000) -> str:
+    """Return a name that a model may have: a longer one is cut, and stays different from others."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 9]}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def items(
+    document: Document, parent: Any, place: Place, key: str
+) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield the maps of a list with their places; nothing if there is no list.
+
+    Raises
+    ------
+    ModelError
+        It is something else.
+    """
+    value = mapping(document, parent, place).get(key, [])
+    if not isinstance(value, list):
+        raise wrong(document, (*place, key), "must be a list")
+    for i, one in enumerate(value):
+        yield (*place, key, i), mapping(document, one, (*place, key, i))
+
+
+def mapping(document: Document, value: Any, place: Place) -> dict[str, Any]:
+    """Return a value that must be a map."""
+    if not isinstance(value, dict):
+        raise wrong(document, place, "must be a map")
+    return value
+
+
+def texts(document: Document, value: Any, place: Place) -> list[str]:
+    """Return a list of text; one text alone is a list of it, and nothing is an empty one."""
+    found = value if isinstance(value, list) else [] if value is None else [value]
+    for one in found:
+        if not isinstance(one, str):
+            raise wrong(document, place, "must be a list of names")
+    return found
+
+
+def text_of(document: Document, item: Mapping[str, Any], place: Place, key: str) -> str:
+    """Return a field that must be there, and text."""
+    value = item.get(key)
+    if not isinstance(value, str) or not value:
+        raise wrong(document, (*place, key), f"'{key}' must be there, and text")
+    return value
+
+
+def wrong(document: Document, place: Place, what: str) -> ModelError:
+    """Return an error with file and line."""
+    name = ".".join(str(part) for part in place) or "the file"
+    return ModelError([f"{document.where(place)}: {name}: {what}"])
