@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "builtin_interfaces/msg/time.hpp"
+#include "fixture.hpp"
 #include "rcl_interfaces/srv/list_parameters.hpp"
 #include "rclcpp_action/rclcpp_action.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
@@ -347,11 +348,11 @@ void Stress::add_entity(Round & round, NodeBox & box, Random & random, bool from
           const ListParameters::Request::SharedPtr, const ListParameters::Response::SharedPtr) {
           call();
         },
-        rclcpp::ServicesQoS(), group));
+        qos_of_service(rclcpp::ServicesQoS()), group));
       break;
     case 4: {
-      const auto client =
-        node->create_client<ListParameters>("service_" + box.topic, rclcpp::ServicesQoS(), group);
+      const auto client = node->create_client<ListParameters>(
+        "service_" + box.topic, qos_of_service(rclcpp::ServicesQoS()), group);
       box.put(client);
       client->async_send_request(
         std::make_shared<ListParameters::Request>(),

@@ -144,7 +144,7 @@ TYPED_TEST(EmptyTakes, hand_on_no_deadline)
       [](
         std::shared_ptr<rclcpp::Service<Get>>, std::shared_ptr<rmw_request_id_t>,
         std::shared_ptr<Get::Request>) {},
-      rclcpp::ServicesQoS(), group);
+      qos_of_service(rclcpp::ServicesQoS()), group);
     const auto client = this->outside->template create_client<Get>("get");
     const auto publisher = this->node->template create_publisher<Time>("out", 10);
     const auto source = this->node->template create_publisher<Time>("map", 10);
