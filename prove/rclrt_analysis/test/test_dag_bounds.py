@@ -11,7 +11,6 @@ from rclrt_analysis.bounds.dag import (
     Dag,
     DagTask,
     Stolen,
-    federated_cores,
     global_fp,
     graham,
 )
@@ -41,14 +40,6 @@ def test_messages_on_their_way_leave_cores_idle() -> None:
     assert (slow.length, slow.volume, slow.on_the_way) == (8, 11, 2)
     assert graham(slow, 2) == 8 + 3
     assert global_fp([DagTask(slow, 20, 20, 2), DagTask(one(4), 40, 40, 1)], 2)[0] == 11
-
-
-def test_federated_scheduling_asks_for_cores_of_its_own() -> None:
-    assert federated_cores(FORK, 6) is None
-    assert federated_cores(FORK, 7) == 5
-    assert federated_cores(FORK, 11) == 1
-    assert federated_cores(one(5), 5) == 1
-    assert federated_cores(one(5), 4) is None
 
 
 def simulated(dag: Dag, cores: int, rng: random.Random) -> int:

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Priorities for a system: by rate, by deadline, by Audsley's search, or by chain.
+"""Priorities for a system: by rate, or by chain. `plan.levels` searches for them.
 
 Each returns priorities by name, larger is more urgent, of those that SCHED_FIFO has. Callbacks
 without one inherit from what releases them. `with_priorities` puts them into a system, where the
@@ -12,13 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from rclrt_analysis.bounds import nonpreemptive_fp, preemptive_fp
 from rclrt_analysis.bounds.activation import ranked
-from rclrt_analysis.bounds.releaser import as_interference
-from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
-from rclrt_analysis.model import Callback, Chain, ExecutorKind, Policy, System
+from rclrt_analysis.model import Callback, Chain, Policy, System
 from rclrt_analysis.model.links import FIRST_CORE
 
 HIGHEST = 99
@@ -92,88 +87,6 @@ def rate_monotonic(system: System) -> dict[str, int]:
     Optimal for preemptive tasks with deadlines at their periods [Liu73], not without preemption.
     """
     return _by(lambda callback: callback.period or 0, _roots(system))
-
-
-def deadline_monotonic(system: System) -> dict[str, int]:
-    """Return more urgent for a shorter relative deadline; those without one come last.
-
-    Optimal for preemptive tasks with deadlines up to their periods [Leung82].
-    """
-    return _by(lambda callback: callback.deadline or 2**62, _roots(system))
-
-
-def audsley(tasks: TaskSet, preemptive: bool, release: int = 0) -> list[int] | None:
-    """Return priorities with which every deadline is met, or None if there are none [Audsley91].
-
-    All tasks that meet their deadlines below all others get the lowest priority, and so on upwards.
-    Finds priorities whenever there are some for which the bound proves the deadlines, since that
-    depends only on which tasks are more urgent, not on their order. Equal priorities count as
-    higher, so a task that is tried beside its equals has been tried below them: in this way a set
-    needs the fewest priorities.
-
-    Parameters
-    ----------
-    tasks
-        Their priorities are ignored.
-    preemptive
-        Which of the exact bounds decides.
-    release
-        Cost of a release by the timers thread, ns.
-
-    Returns
-    -------
-    list of int or None
-        n for the most urgent to 1; among those that would do on one level the earlier deadline is
-        more urgent. With more tasks than SCHED_FIFO has priorities each level is one, and None if
-        these are too few. Costs one test of the set for each level.
-    """
-    n = len(tasks)
-    exact = preemptive_fp.exact if preemptive else nonpreemptive_fp.exact
-    releases = as_interference(tasks.period, tasks.jitter, release, n) if release else None
-    levels = np.full(n, n + 1, dtype=np.int64)
-    for level in range(1, n + 1):
-        left = levels > n
-        if not left.any():
-            break
-        tried = make_taskset(tasks.wcet, tasks.period, tasks.deadline, levels, tasks.jitter)
-        meets = exact(tried, releases=releases).from_grid <= tasks.deadline
-        if not (meets & left).any():
-            return None
-        levels[meets & left] = level
-    if n > HIGHEST:
-        return [int(level) for level in levels] if levels.max() <= HIGHEST else None
-    priorities = np.empty(n, dtype=np.int64)
-    priorities[np.lexsort((-tasks.deadline, levels))] = np.arange(1, n + 1)
-    return [int(priority) for priority in priorities]
-
-
-def by_search(system: System) -> dict[str, int] | None:
-    """Return Audsley's priorities for a system of timers on one executor or core, or None.
-
-    Raises
-    ------
-    ValueError
-        The system has subscriptions or several executors: then the search does not apply.
-    """
-    kinds = {executor.kind for executor in system.executors if system.members(executor.name)}
-    roots = _roots(system)
-    if len(roots) != len(system.callbacks) or len(system.executors) != 1:
-        raise ValueError("Audsley's search is for timers alone on one executor")
-    if not kinds <= {ExecutorKind.PRIORITY_EVENTS, ExecutorKind.ISOLATED}:
-        raise ValueError("Audsley's search is for priority_events and isolated executors")
-    preemptive = kinds == {ExecutorKind.ISOLATED}
-    overheads = system.overheads
-    extra = overheads.dispatch + (2 * overheads.context_switch if preemptive else 0)
-    tasks = make_taskset(
-        [callback.wcet + extra for callback in roots],
-        [callback.period or 1 for callback in roots],
-        [callback.deadline or 2**62 for callback in roots],
-        jitter=[callback.jitter for callback in roots],
-    )
-    found = audsley(tasks, preemptive, overheads.release)
-    if found is None:
-        return None
-    return {callback.name: rank for callback, rank in zip(roots, found, strict=True)}
 
 
 def by_chain(system: System, order: Sequence[Chain] | None = None) -> dict[str, int]:

@@ -90,20 +90,6 @@ def graham(dag: Dag, cores: int) -> int:
     return dag.length - (-(dag.volume + dag.on_the_way - dag.length) // cores)
 
 
-def federated_cores(dag: Dag, deadline: int) -> int | None:
-    """Return how many cores of its own meet its deadline [Li14], None if none do.
-
-    ceil((vol - len) / (D - len)).
-    """
-    length = dag.length
-    volume = dag.volume + dag.on_the_way
-    if volume == length:
-        return 1 if length <= deadline else None
-    if deadline <= length:
-        return None
-    return max(1, -(-(volume - length) // (deadline - length)))
-
-
 @dataclass(frozen=True)
 class DagTask:
     """A DAG that is released again and again; deadline <= period, larger priority more urgent."""
