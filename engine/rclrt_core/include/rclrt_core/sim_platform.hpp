@@ -18,6 +18,9 @@
 /// woken on another CPU starts when the one that woke it gets there); then threads that lost their
 /// CPU just when their work() was done execute the code that follows it. So a job ends when its
 /// work is done, also if something more urgent is released at that very instant.
+/// Such a thread may even take its next job: then a less urgent job begins while a more urgent one of
+/// another group waits for the CPU. This is of this platform, not of the engine. Where threads need
+/// CPUs, as on Linux, it does not happen: see need_cpu().
 ///
 /// Each virtual thread is an OS thread, of which exactly one runs at a time (sanitizers and
 /// debuggers see ordinary threads).
