@@ -6,7 +6,7 @@
 # clang-tidy wants each file's own command, so .ci/run configures another folder without it.
 #
 # rclrt_compile_options(<target> [TEST]): the language level, warnings, optimisation and sanitizer
-# of our own code. They are private to the target: nothing of it reaches who links us, except the
+# of our own code. They are private to the target: nothing of it reaches programs that link us, except the
 # sanitizer's runtime.
 
 include_guard(GLOBAL)

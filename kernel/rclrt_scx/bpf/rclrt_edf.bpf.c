@@ -7,11 +7,11 @@
  * CPU), all others in a second one in the order of the CPU time they had, weighted by nice. A CPU that looks for work takes the earliest deadline
  * that may run there; a thread that becomes runnable takes the CPU that runs the latest.
  *
- * For each CPU a word says what it runs: a deadline, background or nothing. Who wants to preempt
+ * For each CPU a word says what it runs: a deadline, background or nothing. A CPU that preempts
  * first claims the CPU by compare-and-swap of that word, so that of several CPUs that wake threads
  * at the same time no two choose the same victim; then kicks it. Two rules keep the word honest:
- *   - a claim is only a hint: what the CPU runs in the end is decided by dispatch() alone. Who was
- *     passed over because of a wrong one is found at the next dispatch() or tick of any CPU;
+ *   - a claim is only a hint: what the CPU runs in the end is decided by dispatch() alone. A thread
+ *     that a wrong one passed over is found at the next dispatch() or tick of any CPU;
  *   - the kernel puts a thread into its queue only after enqueue() has returned, so a CPU that
  *     looks for work meanwhile misses it. enqueue() leaves a mark BEFORE it looks at the words,
  *     dispatch() rewrites its word BEFORE it looks at the mark (full barriers): one sees the other.
@@ -236,9 +236,9 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 }
 
 /*
- * Of the CPUs that run something later than one that waits and may run there, the latest shall look: who
- * woke that thread may have been misled by a claim, or have told a CPU that was about to run somebody
- * earlier. One is enough: it does the same when it looks.
+ * Of the CPUs that run something later than one that waits and may run there, the latest shall look: the
+ * CPU that woke that thread may have been misled by a claim, or have told a CPU that was about to run an
+ * earlier one. One is enough: it does the same when it looks.
  */
 __noinline int share_work(s32 cpu)
 {

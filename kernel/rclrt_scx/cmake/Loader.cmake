@@ -48,8 +48,8 @@ if(RCLRT_BUILD_TESTS)
   target_link_libraries(scx_guest PRIVATE rclrt_scx Threads::Threads)
   rclrt_compile_options(scx_guest TEST)
 
-  # The same with schedulers that are spoilt: by deadlines that are ignored, for who judges the order to find
-  # out, and by kicks that are lost.
+  # The same with schedulers that are spoilt: by deadlines that are ignored, which the judge of the order must
+  # find, and by kicks that are lost.
   foreach(spoilt wrong:IGNORES_DEADLINES deaf:LOSES_KICKS)
     string(REPLACE ":" ";" spoilt "${spoilt}")
     list(POP_FRONT spoilt name)

@@ -308,7 +308,7 @@ def check(trace: str, bound_ns: int, period_ns: int) -> Seen:
 
 
 def run_times(trace: str) -> list[tuple[int, int, int, int, bool]]:
-    """Return who had a CPU when: its number, from, until, thread (0: nobody), whether above all."""
+    """Return what ran: CPU, from, until, thread (0: nobody), whether above all."""
     had: dict[int, tuple[int, int, bool]] = {}
     spans = []
     for event in events(trace):

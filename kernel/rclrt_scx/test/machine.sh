@@ -107,13 +107,13 @@ traced() {
   echo 1 > $tracing/buffer_size_kb; umount $tracing
 }
 
-# Everything at once, for who judges the order from outside.
+# Everything at once, for the judge of the order outside.
 order() {
   servers 0
   scx load --slots 16 --timeout 2000 || return
   traced MIX scx_guest whatever_threads_do_those_with_earlier_deadlines_run
   scx unload
-  # The same with one that ignores deadlines, for who judges to find out.
+  # The same with one that ignores deadlines, for the judge to find out.
   scx_wrong load --slots 16 --timeout 2000 || return
   traced WRONG mix_in_a_wrong_order
   scx_wrong unload
@@ -132,7 +132,7 @@ deaf() {
   servers 50000000
 }
 
-# CPUs that come and go. Who waits for them must not wait until the kernel ejects the scheduler.
+# CPUs that come and go. A thread that waits for them must not wait until the kernel ejects the scheduler.
 hotplug() {
   servers 0
   scx load --slots 16 --timeout 2000 || return

@@ -190,7 +190,7 @@ def judge(one: Set, jobs: Sequence[Job], spans: Sequence[Span]) -> Judged:
     Parameters
     ----------
     spans
-        Who had a CPU when, by the kernel's trace.
+        What ran when on a CPU, by the kernel's trace.
     """
     found = Judged()
     for job in jobs:

@@ -113,7 +113,7 @@ def left_out(seen: dict[str, tuple[str, str]]) -> dict[str, str]:
 
 
 def wrongly_left_out(seen: dict[str, tuple[str, str]], cpus: int) -> set[str]:
-    """Return who skipped for another reason than too few CPUs: these machines lack nothing else."""
+    """Return the tests that skipped, but not for too few CPUs: nothing else is lacking here."""
     too_few = tuple(f"needs {n} CPUs" for n in ["two", "three"][cpus - 1 :])
     return {name for name, why in left_out(seen).items() if not why.endswith(too_few)}
 

@@ -31,7 +31,7 @@ KERNEL_LOG = "VM-KERNEL-LOG "
 COMPLAINT = "WARNING:|BUG:|Oops|Kernel panic|stall|lockup|blocked for more than"
 
 # The kernel's tests of its ciphers take every CPU but the dispatcher's for seconds after the boot;
-# who waits for these CPUs in turns keeps its own. Mitigations cost instructions.
+# a thread that waits for these CPUs in turns keeps its own. Mitigations cost instructions.
 _NOT_NEEDED = "cryptomgr.notests mitigations=off"
 
 _INIT = """#!/bin/busybox sh

@@ -83,8 +83,8 @@ protected:
   virtual bool can_send(uint64_t address, TimePoint now) = 0;
   /// A message of a session.
   virtual void transmit(uint64_t address, const Bytes & message, TimePoint now) = 0;
-  /// Whether can_send() and transmit() may be called by any thread, under the mutex of sending(): then who has something
-  /// for a client sends it, and does not wake this thread for that.
+  /// Whether can_send() and transmit() may be called by any thread, under the mutex of sending(): then a thread that has
+  /// something for a client sends it, and does not wake this thread for that.
   virtual bool sends_at_once() const { return false; }
   /// Whether this thread has to see to what transmit() has been given: there was no room for all of it. Under the same.
   virtual bool has_rest() const { return false; }

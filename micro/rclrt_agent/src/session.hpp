@@ -245,10 +245,10 @@ private:
   std::set<uint8_t> acknacks_;       // streams to acknowledge when the message at hand is done
   std::map<uint8_t, uint16_t> heartbeats_;  // to answer then: the last number by stream
   bool reset_ = false;
-  // Written by who is about to lock mutex_ for restart() or close(), and by replace(); read by who works on a message
-  // under mutex_: the rest of that is given up. Nothing else depends on it: relaxed.
+  // Written by a thread about to lock mutex_ for restart() or close(), and by replace(); read by one that works on a
+  // message under mutex_: the rest of that is given up. Nothing else depends on it: relaxed.
   std::atomic<bool> give_up_{false};
-  // Written under mutex_, and by replace(); who sees it sees the answer in outgoing_, and nothing else after close()
+  // Written under mutex_, and by replace(); a thread that sees it sees the answer in outgoing_, and nothing else after close()
   // (release, acquire).
   std::atomic<bool> ended_{false};
   TimePoint now_{};

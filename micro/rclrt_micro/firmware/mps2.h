@@ -23,7 +23,7 @@ struct mps2_line
   void (*received)(const uint8_t * bytes, size_t size);
   uint32_t baud;
   uint8_t priority; /* of the line's interrupts */
-  /* Who is at the other end, if that is in this program; null: the UART. Called by the line's interrupts,
+  /* The other end, if that is in this program; null: the UART. Called by the line's interrupts,
    * one at a time. `left` gets what has left the board. `next` gives the next byte and returns 0, or
    * says in how many cycles there will be one; UINT32_MAX: nobody knows. */
   void (*left)(const uint8_t * bytes, size_t size);

@@ -29,8 +29,8 @@ static inline uint64_t time_after(uint64_t from, uint64_t ns)
   return ns < UINT64_MAX - from ? from + ns : UINT64_MAX;
 }
 
-/* How long ago `since` was; 0 if it is later than `now`: who has read the clock may have been
- * interrupted by who has then set `since`. */
+/* How long ago `since` was; 0 if it is later than `now`: the code that has read the clock may have been
+ * interrupted by code that has then set `since`. */
 static inline uint64_t time_since(uint64_t now, uint64_t since)
 {
   return now > since ? now - since : 0;

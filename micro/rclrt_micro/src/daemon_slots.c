@@ -1,9 +1,8 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * Readers: their streams and sinks, who loses a slot when there is none, and where slots go when a reader
- * does. Functions that say "in a
- * critical section" are called there; the others are not.
+ * Readers: their streams and sinks, which loses a slot when there is none, and where slots go when a reader
+ * does. Functions that say "in a critical section" are called there; the others are not.
  */
 #include "daemon_internal.h"
 

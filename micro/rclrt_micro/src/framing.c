@@ -8,7 +8,7 @@
 
 #include "daemon_internal.h"
 
-/* Room in the ring for `size` bytes; returns where. Told before they are written: who has copied a
+/* Room in the ring for `size` bytes; returns where. Told before they are written: code that has copied a
  * frame out looks afterwards whether its bytes may have changed meanwhile. */
 static uint32_t reserve_ring(struct rclrt_daemon * daemon, size_t size)
 {

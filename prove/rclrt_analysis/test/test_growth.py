@@ -114,7 +114,7 @@ def test_what_was_given_up_may_start_others_that_are_given_up_in_turn() -> None:
 
 
 def test_what_has_not_settled_in_the_end_has_no_bound_at_all() -> None:
-    # Not even who never changed: others may have been about to tell on it.
+    # Not even one that never changed: others may have been about to tell on it.
     result = unsettled(12, settled=1)
     assert {(local.response, local.reason) for local in result.values()} == {(None, UNSETTLED)}
 

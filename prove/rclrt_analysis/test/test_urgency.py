@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Urgency in the model is that of the engine: who inherits, how many levels there are."""
+"""Urgency in the model is that of the engine: what inherits, how many levels there are."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ private:
   }
 
   const char * const name_;
-  /// 0 until somebody has looked. All who look find the same, so it does not matter who stores last.
+  /// 0 until a thread has looked. All that look find the same, so it does not matter which stores last.
   std::atomic<uintptr_t> known_{0};
 };
 

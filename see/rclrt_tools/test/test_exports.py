@@ -241,7 +241,7 @@ def test_perfetto_connects_processes_by_their_messages(tmp_path: Path, paralleli
 def test_perfetto_is_joined_with_a_recording_of_the_kernel_by_cat(
     timeline: Timeline, tmp_path: Path
 ) -> None:
-    """Threads and times mean the same in both: so one sees who had the CPU meanwhile."""
+    """Threads and times mean the same in both: so one sees what had the CPU meanwhile."""
     path = tmp_path / "t.pftrace"
     write_perfetto(timeline, path)
     alone = read_perfetto(path)

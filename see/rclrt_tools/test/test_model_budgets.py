@@ -90,7 +90,7 @@ def test_a_group_has_one_budget_for_all() -> None:
 @pytest.mark.parametrize(
     ("executor", "more"),
     [
-        ("isolated", ", group: g"),  # Who waits for it lends it its priority.
+        ("isolated", ", group: g"),  # What waits for it lends it its priority.
         ("priority_events", ""),  # It has the only thread.
         ("isolated, cores: [0, 1]", ""),
     ],

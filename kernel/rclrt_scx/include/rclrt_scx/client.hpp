@@ -60,8 +60,8 @@ public:
   /// From now on the thread has at most `runtime_ns` of CPU time in each period by its deadlines: a constant-bandwidth
   /// server. When that is used up, its deadline is postponed by a period (of what it states later, too), and it has as
   /// much again. The kernel sees that at its tick. What was used before this call is not charged, and nothing is owed from
-  /// before. In the first period there is `left_ns`: so a thread can work for several servers in turn, and who calls
-  /// keeps their accounts. 0 and 0: no budget. False, and nothing is changed, if the runtime is more than the period, one of
+  /// before. In the first period there is `left_ns`: so a thread can work for several servers in turn, and the
+  /// caller keeps their accounts. 0 and 0: no budget. False, and nothing is changed, if the runtime is more than the period, one of
   /// them is 0, or the period is longer than RCLRT_SCX_LONGEST_PERIOD_NS. Any thread, by the caller's own order. Real-time
   /// safe. Worst case: four stores, and a reading of the clock.
   bool set_budget(uint64_t runtime_ns, uint64_t period_ns, uint64_t left_ns) noexcept;

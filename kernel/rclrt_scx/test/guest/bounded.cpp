@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Periodic threads with deadlines, as a file says: for who holds the responses against the bounds of the analysis.
+// Periodic threads with deadlines, as a file says; a test holds their responses against the bounds of the analysis.
 //
 //   set NAME CPU LENGTH           CPU: of all its threads, and of one thread of the background; -1: any, and one on each
 //   task NAME PERIOD WORK DEADLINE FIRST RUNTIME BUDGET_PERIOD      RUNTIME 0: without a budget

@@ -111,7 +111,7 @@ FifoHog::~FifoHog()
 Background::Background(int cpu, int nice)
 : thread_([this, cpu, nice] {
     pin_to(cpu);
-    started_.store(true);  // Here it still has the class of who made it, and waits for nobody.
+    started_.store(true);  // Here it still has the class of its parent, and waits for nobody.
     become_other();
     setpriority(PRIO_PROCESS, 0, nice);  // Of a thread, on Linux.
     while (!stop_.load()) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Lines in the kernel's own trace, for who judges from outside what the scheduler did: what the kernel does not know, or
+/// Lines in the kernel's own trace, for the judge outside of what the scheduler did: what the kernel does not know, or
 /// does not tell. Only where tracefs is mounted; else all of it does nothing.
 ///
 ///   rclrt TID due NS            from now on, 0: none

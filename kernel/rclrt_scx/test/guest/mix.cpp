@@ -179,7 +179,7 @@ private:
 };
 
 /// `comes_and_goes`: the last CPU is taken away and brought back, twice, unless it is the only one. `shows_order`: jobs
-/// are so long that a wrong order shows to who judges from outside. How late a budget makes a thread only the scheduler
+/// are so long that a wrong order shows from outside. How late a budget makes a thread only the scheduler
 /// knows, so only the threads of one process have some.
 std::string mix(bool comes_and_goes, bool shows_order)
 {

@@ -36,9 +36,9 @@ static uint64_t now_ns(void * context)
   return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
-/* A mutex with priority inheritance is a word with the number of the thread that has it; who finds it
+/* A mutex with priority inheritance is a word with the number of the thread that has it; one that finds it
  * taken asks the kernel. As pthread_mutex_lock() does, in a tenth of its instructions: there are 30 critical
- * sections in a round trip. Acquired and released once more around a call of the kernel, for those who look
+ * sections in a round trip. Acquired and released once more around a call of the kernel, for tools that look
  * at threads and do not know what it does. */
 static long futex(uint32_t * word, int operation)
 {

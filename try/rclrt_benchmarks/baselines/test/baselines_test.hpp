@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the tests of baselines need: a context of their own, a node, and a record of who ran.
+// What the tests of baselines need: a context of their own, a node, and a record of what ran.
 #ifndef BASELINES_TEST_HPP_
 #define BASELINES_TEST_HPP_
 

@@ -158,10 +158,10 @@ def _derived(system: System) -> dict[str, int]:
 
 
 def heirs(system: System) -> dict[str, list[str]]:
-    """Return who inherits urgency, and from whom: the publishers on the same executor.
+    """Return which callbacks inherit urgency, and from which: the publishers on the same executor.
 
     That is what an engine does for callbacks without a priority: all of fixed_priority, and all but
-    timers under rm and dm. It knows nothing of who publishes under another one.
+    timers under rm and dm. It knows nothing of publishers under another one.
     """
     found = {}
     for callback in system.callbacks:

@@ -13,7 +13,7 @@ bound of the system without any budgets: until the first one runs out nothing is
 
 What may run out is demoted: its own jobs have no bound, nor has what waits for them. To others it
 is what its budget allows [docs/how-to/budgets.md]. That needs threads of fixed priority, and a
-group in which nobody waits for who was demoted: else nothing that shares its CPU has a bound.
+group in which nothing waits for a demoted callback: else nothing that shares its CPU has a bound.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Origin:
 
 @dataclass
 class Graph:
-    """Who releases whom within a unit; callbacks are numbers, each above those that release it.
+    """Releases within a unit; callbacks are numbers, each above those that release it.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ def _check_size(pairs: int, graph: Graph) -> None:
 
 
 def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
-    """Return who releases whom, given how messages come from outside."""
+    """Return which callback releases which, given how messages come from outside."""
     graph = Graph(unit)
     number = {callback.name: i for i, callback in enumerate(unit.in_order)}
     window = max((c.period or 0 for c in unit.system.callbacks), default=0)

@@ -40,7 +40,7 @@ class Exclusive:
     Attributes
     ----------
     owner
-        Shape (tasks,): whose jobs they are. Who waits is never the owner of what it waits for.
+        Shape (tasks,): whose jobs they are. A job is never its own blocker.
     first, latest
         Shape (tasks,), ns: when a job that comes at 0 is due at the earliest and at the latest.
     wcet

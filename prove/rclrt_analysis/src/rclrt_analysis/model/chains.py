@@ -149,7 +149,7 @@ def by_topics(
 
 
 def _takers_from_outside(system: System, topic: str) -> list[str]:
-    """Return who takes a topic that nobody here publishes, as executors name them."""
+    """Return the takers of a topic that nothing here publishes, as executors name them."""
     return [
         callback.name
         for callback in system.callbacks

@@ -47,7 +47,7 @@ def unnamed_groups(system: System) -> list[str]:
 
 
 def budget_of(path: Path, name: str, entry: Mapping[str, Any]) -> Budget | None:
-    """Return the budget in an entry of a file; None: there is none that changes who runs.
+    """Return the budget in an entry of a file; None: there is none that changes what runs.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def unbounded(
     executor: Mapping[str, Any],
     shares: Mapping[str, Fraction],
 ) -> Iterator[str]:
-    """Yield what a file says that changes who runs, and that no bound counts.
+    """Yield what a file says that changes what runs, and that no bound counts.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ Budgets = dict[str, Budget]
 def choose_budgets(system: System, result: Result) -> tuple[Budgets, tuple[str, ...]]:
     """Return budgets, and what they keep apart.
 
-    Of callbacks that others share a CPU with who are not more urgent: they could hold these up. A
+    Of callbacks that share a CPU with others that are not more urgent: they could hold these up. A
     budget is made longer where its callback may need that beside others that take all of theirs.
     """
     budgets = sufficient_budgets(system, result)

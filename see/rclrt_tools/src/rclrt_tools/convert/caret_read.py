@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A CARET architecture file as a model.
 
-It says who sends what to whom, and in which groups and executors; not how long anything takes, nor
+It says what is sent where, and in which groups and executors; not how long anything takes, nor
 when messages from outside come. So the model has `no_verdict` until somebody fills that in.
 """
 
@@ -276,7 +276,7 @@ class _Reader:
             for callback in free:
                 del left[callback.name]
             if not free:
-                # Back from any of these, by who releases it, until one comes a second time.
+                # Back from any of these, by what releases it, until one comes a second time.
                 way = [next(iter(left.values()))]
                 while way[-1] not in way[:-1]:
                     way.append(next(c for c in left.values() if way[-1].topic in c.publishes))

@@ -154,7 +154,7 @@ def has_lock(path: Path) -> bool:
 def has_owner(path: Path) -> bool:
     """Return whether a process that we may look at has the file open or in its memory.
 
-    Of a file that does not say who writes it nobody else knows: what a killed program has left may
+    If a file does not say its writer, nothing else does: what a killed program has left may
     hold anything, or nothing. Asks every process, so it is for files that cannot be read.
     """
     try:

@@ -60,7 +60,7 @@ class Follower:
     Attributes
     ----------
     header, process
-        Who writes it. The executor and its model are known from the first `poll` on at the latest.
+        Its writer. The executor and its model are known from the first `poll` on at the latest.
     callbacks
         Entries by id; grows. `entries` has the same as they are in the file, in its order.
     missed

@@ -36,7 +36,7 @@ class Recording:
 
     @property
     def process(self) -> Process:
-        """Who writes the live trace."""
+        """The writer of the live trace."""
         return self.follower.process
 
     def runs(self) -> bool | None:

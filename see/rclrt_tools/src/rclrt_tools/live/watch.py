@@ -59,7 +59,7 @@ class Watched:
 
     @property
     def process(self) -> Process:
-        """Return who runs it."""
+        """Return the executor that runs it."""
         return self.follower.process
 
     @property
@@ -151,7 +151,7 @@ class Watch:
         self._ended: list[Watched] = []
         self._refused: set[tuple[Path, int]] = set()
         self._unreadable: dict[tuple[Path, int], str] = {}
-        # `list` makes an empty one: who says where to look does not mean other places.
+        # `list` makes an empty one: a user that says where to look means no other places.
         self._probed = probed or (probed_files if places is None else list)
         self._tails: set[Path] = set()
         self._next_look = self._next_probes = 0

@@ -58,7 +58,7 @@ class Builder:
         # What is no exception. Longer times are told of the callbacks that had them, or taken.
         self.dispatch = share_of(every, USUAL if self.taken is None else MIDDLE)
         self.late = late_of(parts)
-        if self.taken is None:  # How late they were is not told apart from who kept them.
+        if self.taken is None:  # How late they were is not told apart from what kept them.
             self.late = {
                 (i, id_): np.maximum(mine["ready_ns"] - mine["release_ns"], 0)
                 for i, part in enumerate(parts)

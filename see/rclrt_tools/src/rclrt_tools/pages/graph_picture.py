@@ -116,7 +116,7 @@ def _shown(system: System) -> set[str]:
 
 
 def _links(system: System) -> dict[Link, bool]:
-    """Return who sends to whom, and whether that one only reads it."""
+    """Return which sends to which, and whether that one only reads it."""
     found: dict[Link, bool] = {}
     for callback in system.callbacks:
         for topics, reads in ((callback.triggers, False), (callback.reads, True)):

@@ -270,7 +270,7 @@ class _Scan:
         return records[jobs], row[jobs], np.where(good, found, -1), key
 
     def _causes(self, records: Records, source: Ints) -> npt.NDArray[np.uint64]:
-        """Return what released each: as its record says, or who published its message."""
+        """Return what released each: as its record says, or the publisher of its message."""
         causes = self.keys.causes(source, records)
         name = records["publisher"] * np.uint64(0x9E3779B97F4A7C15) + records["message"]
         numbered = (records["publisher"] != 0) & (records["message"] != layout.NO_MESSAGE)

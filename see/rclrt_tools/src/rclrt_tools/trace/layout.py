@@ -88,7 +88,7 @@ class TraceError(Exception):
 
 @dataclass(frozen=True)
 class Header:
-    """Who wrote the records; 0 stands for what is unknown.
+    """The writer of the records; 0 stands for what is unknown.
 
     Attributes
     ----------

@@ -112,7 +112,7 @@ class Assumptions:
             self._break(callback, "cpu", text, 1)
 
     def _trigger(self, callback: Callback, job: Job) -> None:
-        """Look at who released it: an input taken for a store may be the last, and publish."""
+        """Look at what released it: an input taken for a store may be the last, and publish."""
         if job.by_callback in self.system.callback_of:
             known = self.system.triggered_by(callback)
             if job.by_callback not in known:

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The chains of a model for who shows what runs: a watch that goes on beside."""
+"""The chains of a model for views of what runs: a watch that goes on beside."""
 
 from __future__ import annotations
 

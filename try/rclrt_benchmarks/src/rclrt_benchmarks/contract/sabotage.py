@@ -51,7 +51,7 @@ class Noticed:
     after_s
         From when it took effect until the watch said something new; None: it said nothing.
     named
-        Whether it named who it was.
+        Whether it named the cause.
     """
 
     what: str

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The list of experiments: for each its paper, how it is run, and who judges it."""
+"""The list of experiments: for each its paper, how it is run, and what judges it."""
 
 from __future__ import annotations
 
