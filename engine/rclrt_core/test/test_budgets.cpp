@@ -97,7 +97,7 @@ TEST(Budget, of_a_job_that_waits_for_something_is_not_used)
   EXPECT_LT(looks, 60) << "at most one for what is left of the budget";
 }
 
-// rclrt_analysis counts so many looks (bounds/budget_looks.py): at the begin of a job, after its end, and for each part of
+// rclrt_analysis counts so many looks (bounds/demotion.py): at the begin of a job, after its end, and for each part of
 // the time for which it is preempted.
 TEST(Budget, of_a_job_that_is_preempted_is_looked_at_as_often_as_the_bounds_count)
 {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from models import model
 from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp
-from rclrt_analysis.bounds.lost import UNBOUNDED
+from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.taskset import Ints, TaskSet, make_taskset
 from rclrt_analysis.bounds.wait_set import windows
 from rclrt_analysis.simulation import simulate

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 from rclrt_analysis.bounds import nonpreemptive_edf as edf
-from rclrt_analysis.bounds.lost import UNBOUNDED
+from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
 from test_system_bounds import analysed, bounds, reason, timer

@@ -12,11 +12,10 @@ from collections.abc import Mapping
 
 import pytest
 from models import model
-from rclrt_analysis.bounds import analyse, rows
+from rclrt_analysis.bounds import analyse, unit
 from rclrt_analysis.bounds.activation import Activation, urgencies
 from rclrt_analysis.bounds.result import Local, Result
-from rclrt_analysis.bounds.rows import GROWING, MAX_ROUNDS, UNSETTLED, with_jitter
-from rclrt_analysis.bounds.unit import Unit
+from rclrt_analysis.bounds.unit import GROWING, MAX_ROUNDS, UNSETTLED, Unit, with_jitter
 from rclrt_analysis.simulation import simulate
 from test_system_bounds import EVENTS, analysed, bounds, subscription, timer
 
@@ -56,14 +55,14 @@ def test_what_grows_slowly_is_given_up_after_a_while_and_takes_what_it_delays_wi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rounds = 0
-    activations = rows.activations
+    activations = unit.activations
 
     def counted(*args: object) -> object:
         nonlocal rounds
         rounds += 1
         return activations(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(rows, "activations", counted)
+    monkeypatch.setattr(unit, "activations", counted)
     # By a few percent a round it would take far more rounds to exceed many times 10 s.
     result = analysed(EVENTS, *loop(4.6), timer("slow", 10_000, 1, 1), rest=LATE)
     assert bounds(result) == {"x": 5.6, "a": None, "b": None, "slow": None}

@@ -13,7 +13,7 @@ from large_systems import make_system
 from models import model, shipped
 from rclrt_analysis.bounds import budget, nonpreemptive_edf
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.bounds.lost import MANY, UNBOUNDED
+from rclrt_analysis.bounds.fixed_point import MANY, UNBOUNDED
 from rclrt_analysis.bounds.taskset import make_taskset
 from rclrt_analysis.model import ExecutorKind, System
 from rclrt_analysis.report import to_text

@@ -9,7 +9,7 @@ import pytest
 from rclrt_analysis.bounds import busy_window, releaser
 from rclrt_analysis.bounds import nonpreemptive_edf as edf
 from rclrt_analysis.bounds import nonpreemptive_fp as fp
-from rclrt_analysis.bounds.lost import LATE, UNBOUNDED
+from rclrt_analysis.bounds.fixed_point import LATE, UNBOUNDED
 from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
 
 US = 1000

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, preemptive_fp
-from rclrt_analysis.bounds.lost import UNBOUNDED
+from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.round_robin import by_arrivals, starvation_free
-from rclrt_analysis.bounds.rows import Rows
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import Ints, TaskSet, make_taskset
+from rclrt_analysis.bounds.unit import Rows
 
 HERE = Path(__file__).resolve().parent / "oracle"
 PERIODS = np.array([20, 24, 30, 36, 40, 50, 60, 70, 84, 100])

@@ -17,8 +17,7 @@ from random_systems import timers_only
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ExecutorKind, ModelError, Policy, System, read_model
 from rclrt_analysis.plan.change import changes
-from rclrt_analysis.plan.due import by_due
-from rclrt_analysis.plan.levels import with_levels
+from rclrt_analysis.plan.levels import by_due, with_levels
 from rclrt_analysis.plan.openings import Opening, read_open
 from rclrt_analysis.plan.parameters import (
     Machine,

@@ -11,7 +11,7 @@ import pytest
 from models import model
 from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, preemptive_fp
 from rclrt_analysis.bounds.busy_window import Demand, responses
-from rclrt_analysis.bounds.lost import UNBOUNDED
+from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.supply import DEDICATED, Supply, longest_busy
 from rclrt_analysis.bounds.taskset import higher_or_equal, make_taskset
 from rclrt_analysis.model import ModelError

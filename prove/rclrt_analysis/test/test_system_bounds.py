@@ -8,7 +8,7 @@ import pytest
 from models import model
 from rclrt_analysis.bounds import fifo, preemptive_fp
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.bounds.lost import UNBOUNDED
+from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.taskset import make_taskset
 from rclrt_analysis.model import ModelError

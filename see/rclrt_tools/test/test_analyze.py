@@ -15,7 +15,7 @@ from models import FOLDER, ROOT, shipped
 from rclrt_analysis.bounds import analyse as analysis
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.dag import Dag
-from rclrt_analysis.bounds.receivers import is_receiver, with_receivers
+from rclrt_analysis.bounds.threads import is_receiver, with_receivers
 from rclrt_analysis.model import Policy, System
 from rclrt_analysis.report import to_text
 from rclrt_analysis.sensitivity import sensitivity

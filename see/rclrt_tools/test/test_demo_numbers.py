@@ -10,9 +10,14 @@ import pytest
 from rclrt_tools.reference.executors import BACKGROUND, QUIET, Row
 from rclrt_tools.reference.measurement import Measurement
 from rclrt_tools.reference.program import Interrupt, ProgramError, Report
-from rclrt_tools.reference.result import make_result
-from rclrt_tools.reference.schedule import MIN_SLICE_S, make_schedule
-from rclrt_tools.reference.study import INTERRUPTED, TRANSPORT_EXECUTOR, conduct
+from rclrt_tools.reference.study import (
+    INTERRUPTED,
+    MIN_SLICE_S,
+    TRANSPORT_EXECUTOR,
+    conduct,
+    make_schedule,
+)
+from rclrt_tools.reference.table import make_result
 from rclrt_tools.statistics import percentile, quantiles, samples_needed
 from reports import MS, callback, report
 

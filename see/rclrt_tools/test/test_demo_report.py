@@ -16,12 +16,10 @@ from rclrt_analysis.plots import Plot, draw
 from rclrt_tools.reference.demonstration import cpus_of, notes_of, title_of
 from rclrt_tools.reference.executors import BACKGROUND, EXECUTORS, QUIET
 from rclrt_tools.reference.measurement import Measurement
-from rclrt_tools.reference.page import make_page
+from rclrt_tools.reference.page import make_page, worst_instance
 from rclrt_tools.reference.picture import COLORS, make_picture
-from rclrt_tools.reference.result import make_result
 from rclrt_tools.reference.study import Study, Transport
-from rclrt_tools.reference.table import WIDTH, group_findings, make_table
-from rclrt_tools.reference.timeline import worst_instance
+from rclrt_tools.reference.table import WIDTH, group_findings, make_result, make_table
 from reports import MS, callback, report
 
 

@@ -19,13 +19,12 @@ from typing import Any
 import numpy as np
 import pytest
 from live_program import Program, born
-from rclrt_tools.live.files import Process, has_owner, live_files
+from rclrt_tools.live.files import Process, Running, has_owner, live_files
 from rclrt_tools.live.follow import Follower
 from rclrt_tools.live.record import is_wanted, record
-from rclrt_tools.live.running import Running
 from rclrt_tools.live.table import cells, count, fit, number, percent
-from rclrt_tools.live.threads import threads_of
-from rclrt_tools.reference.load import PROCESSES_A_CPU, BackgroundLoad
+from rclrt_tools.live.watch import threads_of
+from rclrt_tools.reference.environment import PROCESSES_A_CPU, BackgroundLoad
 from rclrt_tools.reference.program import ProgramError, ends_with_us
 from rclrt_tools.trace import TraceError, layout, read_trace
 from rclrt_tools.trace.layout import RECORD
@@ -402,7 +401,7 @@ def test_one_that_somebody_has_killed_is_told() -> None:
 @pytest.mark.skipif(not ends_with_us(), reason="there is no setpriv")
 def test_they_do_not_outlive_a_demo_that_is_killed() -> None:
     code = (
-        "import time; from rclrt_tools.reference.load import BackgroundLoad\n"
+        "import time; from rclrt_tools.reference.environment import BackgroundLoad\n"
         f"with BackgroundLoad({{{min(os.sched_getaffinity(0))}}}) as load:\n"
         "    print(*[child.pid for child in load._children], flush=True)\n"
         "    time.sleep(60)\n"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rclrt_tools.live.tail import Tail, probed_files
+from rclrt_tools.live.follow import Tail, probed_files
 from rclrt_tools.live.top_once import to_json
 from rclrt_tools.live.watch import Watch
 from rclrt_tools.trace import TraceError, layout

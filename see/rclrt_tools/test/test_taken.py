@@ -13,7 +13,7 @@ from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Overheads, System
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.observe.parts import Ints
-from rclrt_tools.observe.taken import NEXT_TIME, _most
+from rclrt_tools.observe.times import NEXT_TIME, _most
 from rclrt_tools.trace import Trace, layout
 from rclrt_tools.trace.simulated import to_traces
 from test_observe import ISOLATED, MS, jobs, observed, timer

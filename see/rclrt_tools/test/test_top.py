@@ -18,13 +18,12 @@ from typing import Any
 import pytest
 from live_program import Program
 from rclrt_tools import cli
+from rclrt_tools.live.files import Running
 from rclrt_tools.live.follow import Follower
-from rclrt_tools.live.running import Running
 from rclrt_tools.live.table import cells
-from rclrt_tools.live.threads import Thread
 from rclrt_tools.live.top_once import to_json, to_text
 from rclrt_tools.live.top_tables import tables
-from rclrt_tools.live.watch import Snapshot, Watch
+from rclrt_tools.live.watch import Snapshot, Thread, Watch
 from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import RECORD
 

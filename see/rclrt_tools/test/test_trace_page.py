@@ -17,8 +17,8 @@ from rclrt_analysis.simulation import simulate
 from rclrt_tools.cli import main
 from rclrt_tools.pages import jobs as page_jobs
 from rclrt_tools.pages.browser import Browser
+from rclrt_tools.pages.frame import CHUNK
 from rclrt_tools.pages.jobs import Jobs, collect
-from rclrt_tools.pages.packed import CHUNK
 from rclrt_tools.pages.trace_page import histogram, make_page
 from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout, write_trace
 from rclrt_tools.trace.simulated import to_traces

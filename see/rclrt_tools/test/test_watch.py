@@ -21,7 +21,7 @@ import pytest
 from models import model
 from random_systems import chains
 from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
-from rclrt_analysis.plan.timer_thread import with_timer_thread
+from rclrt_analysis.plan.placement import with_timer_thread
 from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
 from rclrt_tools.trace import TraceError, layout, write_trace
 from rclrt_tools.trace.simulated import to_traces

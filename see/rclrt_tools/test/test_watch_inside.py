@@ -15,7 +15,7 @@ import test_watch_joins
 from models import SCHEMA
 from rclrt_analysis.model import Callback, System
 from rclrt_analysis.model.read import read_model
-from rclrt_analysis.plan.chains import chain_lines
+from rclrt_analysis.plan.fields import chain_lines
 from rclrt_analysis.plan.parameters import entry_name
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.trace import write_trace

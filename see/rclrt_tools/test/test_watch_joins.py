@@ -18,8 +18,7 @@ from rclrt_analysis.simulation.simulate import Clock
 from rclrt_tools.trace import Entry, Trace, layout
 from rclrt_tools.trace.simulated import to_traces
 from rclrt_tools.watch.chains import ChainWatch
-from rclrt_tools.watch.feed import Job
-from rclrt_tools.watch.joins import JoinWatch
+from rclrt_tools.watch.feed import Job, JoinWatch
 from rclrt_tools.watch.watch import Watch
 
 MS = 1_000_000

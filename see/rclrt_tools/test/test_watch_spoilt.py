@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from live_program import Program, born
 from models import model
-from rclrt_tools.live import running
+from rclrt_tools.live import files
 from rclrt_tools.watch import sources
 from rclrt_tools.watch.sources import Live
 from rclrt_tools.watch.watch import Watch
@@ -38,7 +38,7 @@ def remove(program: Program) -> None:
 
 @pytest.fixture(autouse=True)
 def looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "LOOKS_S", 0)
+    monkeypatch.setattr(files, "LOOKS_S", 0)
 
 
 def watched(folder: Path, process: int, change: Callable[[Program], None]) -> tuple[Watch, Live]:

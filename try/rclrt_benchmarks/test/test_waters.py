@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rclrt_analysis.bounds import nonpreemptive_fp
 from rclrt_analysis.bounds.end_to_end import davare
-from rclrt_analysis.bounds.lost import UNBOUNDED
+from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_benchmarks.workloads.waters import (
     CLASSES,
     PeriodClass,

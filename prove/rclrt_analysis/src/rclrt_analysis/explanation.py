@@ -12,10 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from rclrt_analysis.bounds.activation import urgencies
-from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.bounds.dependence import Dependence
-from rclrt_analysis.bounds.load import loads
+from rclrt_analysis.bounds.activation import loads, urgencies
+from rclrt_analysis.bounds.analyse import Dependence, analyse
 from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Hop, Local, Result
 from rclrt_analysis.model import Callback, Chain, ExecutorKind, Kind, Policy, System
 

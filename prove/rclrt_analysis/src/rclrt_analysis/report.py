@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from rclrt_analysis.bounds.dependence import Dependence
+from rclrt_analysis.bounds.analyse import Dependence
 from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Result
 from rclrt_analysis.model import NS_PER_MS, Chain, System
 from rclrt_analysis.model.assumptions import Premise, premises

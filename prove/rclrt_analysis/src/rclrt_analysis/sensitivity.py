@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from rclrt_analysis.bounds.activation import loads
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.budget import limited
-from rclrt_analysis.bounds.load import loads
 from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Result
 from rclrt_analysis.model import Callback, Kind, System
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""When callbacks are released, and how urgent they are."""
+"""When callbacks are released, how urgent they are, and what they ask of their cores."""
 
 from __future__ import annotations
 
@@ -209,3 +209,22 @@ def inherit_late(system: System, urgency: Mapping[str, int]) -> bool:
         if publishers and (others or len({urgency[p] for p in publishers}) > 1):
             return True
     return False
+
+
+def rates(system: System) -> dict[str, float]:
+    """Return how often each callback is released in the long run, by name, per ns."""
+    rate: dict[str, float] = {}
+    for name in system.topological:
+        callback = system.callback_of[name]
+        inputs = [
+            sum(rate[publisher] for publisher in system.publishers[topic])
+            for topic in callback.triggers
+        ]
+        rate[name] = min(inputs) if callback.wants_all else sum(inputs)
+        rate[name] += 1 / callback.period if callback.period else 0
+    return rate
+
+
+def loads(system: System) -> dict[str, float]:
+    """Return the share of a core that each callback takes, by name."""
+    return {name: rate * system.callback_of[name].wcet for name, rate in rates(system).items()}

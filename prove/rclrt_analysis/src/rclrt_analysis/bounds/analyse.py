@@ -13,8 +13,6 @@ from rclrt_analysis.bounds.demotion import accounts, with_budgets
 from rclrt_analysis.bounds.end_to_end import chain_bound
 from rclrt_analysis.bounds.events import analyse_events
 from rclrt_analysis.bounds.migrating import analyse_migrating
-from rclrt_analysis.bounds.multi_threaded import analyse_multi_threaded
-from rclrt_analysis.bounds.receivers import is_receiver, with_receivers
 from rclrt_analysis.bounds.result import (
     Assumption,
     CallbackBound,
@@ -24,12 +22,30 @@ from rclrt_analysis.bounds.result import (
     RefusedError,
     Result,
 )
-from rclrt_analysis.bounds.rows import MAX_GROWTH
 from rclrt_analysis.bounds.supply import Supply, longest_busy
-from rclrt_analysis.bounds.threads import analyse_core, analyse_reserved, is_threaded
-from rclrt_analysis.bounds.unit import Arrivals, Unit
-from rclrt_analysis.bounds.wait_set import analyse_micro_ros, analyse_wait_set
-from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, Release, System
+from rclrt_analysis.bounds.threads import (
+    analyse_core,
+    analyse_reserved,
+    is_receiver,
+    is_threaded,
+    with_receivers,
+)
+from rclrt_analysis.bounds.unit import MAX_GROWTH, Arrivals, Unit
+from rclrt_analysis.bounds.wait_set import (
+    analyse_micro_ros,
+    analyse_multi_threaded,
+    analyse_wait_set,
+)
+from rclrt_analysis.model import (
+    Callback,
+    Chain,
+    Executor,
+    ExecutorKind,
+    Kind,
+    Policy,
+    Release,
+    System,
+)
 from rclrt_analysis.model.links import FIRST_CORE
 
 MAX_ROUNDS = 50
@@ -393,3 +409,31 @@ def _why_not(system: System, executors: tuple[Executor, ...]) -> str:
                 "of their own"
             )
     return ""
+
+
+class Dependence:
+    """Which callbacks bounds depend on: those that compete, and what releases those."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._unit = {
+            executor.name: i
+            for i, executors in enumerate(together(system))
+            for executor in executors
+        }
+        self._before: dict[int, set[int]] = {i: set() for i in self._unit.values()}
+        for callback in system.callbacks:
+            for name in system.triggered_by(callback):
+                other = self._unit[system.callback_of[name].executor]
+                self._before[self._unit[callback.executor]].add(other)
+
+    def of(self, chain: Chain) -> list[Callback]:
+        """Return the callbacks whose times the bound of a chain rests on."""
+        callback_of = self._system.callback_of
+        waiting = [self._unit[callback_of[name].executor] for name in chain.callbacks]
+        seen = set(waiting)
+        while waiting:
+            new = self._before[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        return [c for c in self._system.callbacks if self._unit[c.executor] in seen]

@@ -15,8 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rclrt_analysis.bounds.activation import ENDLESS as OFTEN
-from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
-from rclrt_analysis.bounds.lost import ENDLESS, UNBOUNDED
+from rclrt_analysis.bounds.fixed_point import (
+    ENDLESS,
+    FULL,
+    UNBOUNDED,
+    least_fixed_point,
+    lower_start,
+)
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import Bools, Interference, Ints
 

@@ -10,13 +10,12 @@ import numpy as np
 
 from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, releaser
 from rclrt_analysis.bounds.busy_window import Responses
+from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.graph import analyse_graph, begun_without_preemption
 from rclrt_analysis.bounds.inherited import inherited_deadlines
-from rclrt_analysis.bounds.lost import UNBOUNDED
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
-from rclrt_analysis.bounds.rows import Known, make_rows, to_locals, with_jitter
 from rclrt_analysis.bounds.taskset import Bools, Ints, TaskSet, largest_lower, make_taskset
-from rclrt_analysis.bounds.unit import Arrivals, Unit
+from rclrt_analysis.bounds.unit import Arrivals, Known, Unit, make_rows, to_locals, with_jitter
 from rclrt_analysis.model import ExecutorKind, Kind, Policy, Release
 
 BASE = (

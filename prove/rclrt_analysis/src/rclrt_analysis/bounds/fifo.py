@@ -9,8 +9,14 @@ import numpy as np
 from rclrt_analysis.bounds.activation import ENDLESS as OFTEN
 from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.busy_window import Responses
-from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
-from rclrt_analysis.bounds.lost import ENDLESS, MANY, UNBOUNDED
+from rclrt_analysis.bounds.fixed_point import (
+    ENDLESS,
+    FULL,
+    MANY,
+    UNBOUNDED,
+    least_fixed_point,
+    lower_start,
+)
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import Interference, Ints, TaskSet
 

@@ -42,7 +42,7 @@ from rclrt_analysis.bounds.activation import (
 )
 from rclrt_analysis.bounds.budget import CALLBACK, ITEM, spend
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
-from rclrt_analysis.bounds.lost import ENDLESS, UNBOUNDED, no_bound
+from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.result import Local, RefusedError
 from rclrt_analysis.bounds.taskset import LIMIT, Interference, Ints
 from rclrt_analysis.bounds.unit import Arrivals, Unit, held_by_publisher

@@ -10,15 +10,21 @@ import numpy as np
 
 from rclrt_analysis.bounds import dag, edf, nonpreemptive_edf
 from rclrt_analysis.bounds.activation import Activation, Stream
+from rclrt_analysis.bounds.fixed_point import LATE, no_bound
 from rclrt_analysis.bounds.inherited import Due, inherited_deadlines
-from rclrt_analysis.bounds.lost import LATE, no_bound
 from rclrt_analysis.bounds.nonpreemptive_edf import NO_DEADLINE
-from rclrt_analysis.bounds.receivers import is_receiver
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
-from rclrt_analysis.bounds.rows import Known, Rows, make_rows, to_locals, with_jitter
 from rclrt_analysis.bounds.taskset import make_taskset
-from rclrt_analysis.bounds.threads import check_threads
-from rclrt_analysis.bounds.unit import Arrivals, Unit
+from rclrt_analysis.bounds.threads import check_threads, is_receiver
+from rclrt_analysis.bounds.unit import (
+    Arrivals,
+    Known,
+    Rows,
+    Unit,
+    make_rows,
+    to_locals,
+    with_jitter,
+)
 from rclrt_analysis.model import Callback, Kind, Policy
 
 ASSUMPTIONS = (

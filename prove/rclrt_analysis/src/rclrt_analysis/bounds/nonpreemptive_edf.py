@@ -12,8 +12,14 @@ import numpy as np
 from rclrt_analysis.bounds.activation import ENDLESS as OFTEN
 from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.busy_window import Responses
-from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point
-from rclrt_analysis.bounds.lost import ENDLESS, MANY, UNBOUNDED, UNSHOWN
+from rclrt_analysis.bounds.fixed_point import (
+    ENDLESS,
+    FULL,
+    MANY,
+    UNBOUNDED,
+    UNSHOWN,
+    least_fixed_point,
+)
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import Bools, Ints, TaskSet
 

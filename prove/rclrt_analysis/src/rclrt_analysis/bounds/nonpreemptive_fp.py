@@ -16,8 +16,14 @@ from __future__ import annotations
 import numpy as np
 
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
-from rclrt_analysis.bounds.fixed_point import FULL, least_fixed_point, lower_start
-from rclrt_analysis.bounds.lost import LATE, UNBOUNDED, YEAR
+from rclrt_analysis.bounds.fixed_point import (
+    FULL,
+    LATE,
+    UNBOUNDED,
+    YEAR,
+    least_fixed_point,
+    lower_start,
+)
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import (
     Interference,

@@ -14,12 +14,10 @@ import numpy as np
 
 from rclrt_analysis.bounds import nonpreemptive_fp
 from rclrt_analysis.bounds.budget import spend
-from rclrt_analysis.bounds.fixed_point import least_fixed_point
-from rclrt_analysis.bounds.lost import ENDLESS, UNBOUNDED
-from rclrt_analysis.bounds.rows import Rows
+from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, least_fixed_point
 from rclrt_analysis.bounds.supply import Supply
 from rclrt_analysis.bounds.taskset import LIMIT, Bools, Ints, TaskSet
-from rclrt_analysis.bounds.unit import Unit
+from rclrt_analysis.bounds.unit import Rows, Unit
 from rclrt_analysis.model import Kind
 
 MAX_CALLBACKS = 200

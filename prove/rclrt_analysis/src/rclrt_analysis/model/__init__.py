@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """System models: what an analysis needs to know, read from YAML."""
 
+from rclrt_analysis.model.assumptions import implausible
 from rclrt_analysis.model.document import ModelError
-from rclrt_analysis.model.plausible import implausible
 from rclrt_analysis.model.read import model_schema, read_model
 from rclrt_analysis.model.system import (
     NS_PER_MS,

@@ -1,6 +1,9 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the times of a model come from, and by how much measured ones are made safer."""
+"""Where the times of a model come from, and by how much measured ones are made safer.
+
+And whether they can be meant: a file in another unit is well-formed, too.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rclrt_analysis.model.document import Place
-from rclrt_analysis.model.system import Assumptions, Callback, Kind, Origin
+from rclrt_analysis.model.system import (
+    NS_PER_MS,
+    Assumptions,
+    Callback,
+    Kind,
+    Origin,
+    System,
+    in_ms,
+)
 
 FIELDS = ("wcet_ms", "period_ms", "jitter_ms", "gap_ms")
 PARTS = 1_000_000
@@ -85,3 +96,29 @@ def premises(callbacks: Sequence[Callback]) -> list[Premise]:
                 found.setdefault((field, about), []).append(callback.name)
     order = sorted(found, key=lambda key: (FIELDS.index(key[0]), key[1].word, key[1].factor))
     return [Premise(field, about, tuple(found[field, about])) for field, about in order]
+
+
+SHORT = NS_PER_MS // 10
+"""No callback of ROS is released more often than every 0.1 ms."""
+
+ALL_SHORT = NS_PER_MS
+"""No robot has nothing slower than 1 kHz."""
+
+LONG = 60_000 * NS_PER_MS
+"""No robot has nothing faster than once a minute."""
+
+
+def implausible(system: System) -> str | None:
+    """Return what is strange about the periods of a system, and the remedy; None if nothing is."""
+    periods = [callback.period for callback in system.callbacks if callback.period is not None]
+    if not periods:
+        return None
+    least, most = min(periods), max(periods)
+    if least < SHORT or most < ALL_SHORT:
+        wrong = "seconds"
+    elif least > LONG:
+        wrong = "microseconds"
+    else:
+        return None
+    text = f"period_ms is from {in_ms(least)} to {in_ms(most)}"
+    return f"{text}: are these {wrong}? All times of a model are milliseconds"

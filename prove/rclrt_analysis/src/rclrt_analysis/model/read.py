@@ -16,8 +16,14 @@ import jsonschema
 
 from rclrt_analysis.model.assumptions import check_assumptions, made_safe, read_assumptions
 from rclrt_analysis.model.chains import make_chain
-from rclrt_analysis.model.document import Document, ModelError, Place, read_document
-from rclrt_analysis.model.form import in_words, of_schema
+from rclrt_analysis.model.document import (
+    Document,
+    ModelError,
+    Place,
+    in_words,
+    of_schema,
+    read_document,
+)
 from rclrt_analysis.model.links import TooManyPartsError, with_links
 from rclrt_analysis.model.rules import check_system, duplicates
 from rclrt_analysis.model.system import (

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rclrt_analysis.model.budgets import check_budgets
 from rclrt_analysis.model.document import Document, Place
 from rclrt_analysis.model.system import (
+    Budget,
     Callback,
     Executor,
     ExecutorKind,
@@ -18,6 +18,53 @@ from rclrt_analysis.model.system import (
     System,
     in_ms,
 )
+
+LEAST_RUNTIME = 100_000
+LEAST_PERIOD = 1_000_000
+"""ns."""
+
+ENFORCE = (ExecutorKind.PRIORITY_EVENTS, ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+
+Problem = tuple[Place, str]
+
+
+def check_budgets(system: System) -> Iterator[Problem]:
+    """Yield what is wrong with the budgets of a model, with its place."""
+    for i, executor in enumerate(system.executors):
+        groups = {c.group for c in system.members(executor.name) if c.group}
+        for group, budget in executor.budgets:
+            place: Place = ("executors", i, "budgets", group)
+            if group not in groups:
+                text = f"'{executor.name}' has no group '{group}'"
+                yield place, f"{text}. Use one of {', '.join(sorted(groups)) or 'none: add one'}"
+            yield from _budget(executor, budget, place)
+    for i, callback in enumerate(system.callbacks):
+        of_callback = system.executor_of.get(callback.executor)
+        if callback.budget is None or of_callback is None:
+            continue
+        place = ("callbacks", i, "budget")
+        yield from _budget(of_callback, callback.budget, place)
+        if callback.group in dict(of_callback.budgets):
+            text = f"its group '{callback.group}' has a budget, which all of its callbacks share"
+            yield place, f"{text}: remove one of the two"
+
+
+def _budget(executor: Executor, budget: Budget, place: Place) -> Iterator[Problem]:
+    if executor.kind not in ENFORCE:
+        names = ", ".join(kind.value for kind in ENFORCE)
+        text = f"nobody enforces budgets under {executor.kind.value}"
+        yield place, f"{text}. Leave it out, or use one of {names}"
+    if executor.reservation is not None:
+        yield place, "a reservation is a budget already. Leave one of the two out"
+    if budget.runtime < LEAST_RUNTIME:
+        text = f"runtime_ms {in_ms(budget.runtime)} is less than {in_ms(LEAST_RUNTIME)}"
+        yield (*place, "runtime_ms"), f"{text}, the least that the engine enforces"
+    if budget.period < LEAST_PERIOD:
+        text = f"period_ms {in_ms(budget.period)} is less than {in_ms(LEAST_PERIOD)}"
+        yield (*place, "period_ms"), f"{text}, the least that the engine enforces"
+    if budget.runtime > budget.period:
+        yield (*place, "runtime_ms"), "runtime_ms exceeds period_ms; swap them"
+
 
 MAX_LINUX_PRIORITY = 99
 HAVE_A_POLICY = (
@@ -37,8 +84,6 @@ ON_A_MICROCONTROLLER = (ExecutorKind.TIDE, ExecutorKind.MICRO_ROS)
 MAX_LINKS = 32
 LARGEST_SHARE = 0.95
 """The share of a core that the kernel gives to reservations (sched_rt_runtime_us)."""
-
-Problem = tuple[Place, str]
 
 
 def check_system(system: System, document: Document) -> list[str]:

@@ -26,13 +26,12 @@ from dataclasses import replace
 
 from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.analyse import analyse, with_late_timers
-from rclrt_analysis.bounds.budget_looks import looks_at_anything, with_looks
-from rclrt_analysis.bounds.demotion import Account, Released
+from rclrt_analysis.bounds.demotion import Account, Released, looks_at_anything, with_looks
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.threads import is_threaded
 from rclrt_analysis.model import Above, Budget, Callback, Kind, Policy, System
-from rclrt_analysis.model.budgets import LEAST_PERIOD, LEAST_RUNTIME
-from rclrt_analysis.plan.timer_thread import NAME as TIMER_THREAD
+from rclrt_analysis.model.rules import LEAST_PERIOD, LEAST_RUNTIME
+from rclrt_analysis.plan.placement import NAME as TIMER_THREAD
 
 ROUNDS = 4
 """Budgets are made longer so often at most."""

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 
+from rclrt_analysis.bounds.activation import loads
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.bounds.load import loads
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import Callback, Overheads, System
 from rclrt_analysis.plan.levels import unmet

@@ -23,19 +23,20 @@ from typing import Any
 from rclrt_analysis.model import Callback, ExecutorKind, ModelError, Policy, System
 from rclrt_analysis.model.assumptions import premises
 from rclrt_analysis.model.document import read_document
-from rclrt_analysis.plan.budget_fields import (
+from rclrt_analysis.plan.fields import (
+    assumption_fields,
     budget_field,
     budget_of,
+    chain_lines,
     group_lines,
+    quoted,
     share_of,
     unbounded,
     unnamed_groups,
 )
-from rclrt_analysis.plan.chains import assumption_fields, chain_lines, quoted
 from rclrt_analysis.plan.openings import Opening
-from rclrt_analysis.plan.placement import Placement, placed
+from rclrt_analysis.plan.placement import PRIORITY, Placement, placed, timer_cpu, with_timer_thread
 from rclrt_analysis.plan.search import Plan
-from rclrt_analysis.plan.timer_thread import PRIORITY, timer_cpu, with_timer_thread
 from rclrt_analysis.report import ms, overhead_lines, premise_lines
 
 VERSION = 1

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from rclrt_analysis.assignment import by_chain, with_priorities
+from rclrt_analysis.bounds.activation import rates
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.bounds.load import rates
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import Callback, ExecutorKind, Kind, Policy, System
 from rclrt_analysis.plan.budgets import Budgets, beside_looks, choose_budgets
-from rclrt_analysis.plan.due import by_due
 from rclrt_analysis.plan.levels import (
     HIGHEST,
     LIFTS,
@@ -23,6 +22,7 @@ from rclrt_analysis.plan.levels import (
     Assigned,
     Score,
     assign,
+    by_due,
     needed,
     score,
     unmet,
@@ -35,8 +35,8 @@ from rclrt_analysis.plan.placement import (
     movable,
     placed,
     placements,
+    with_timer_thread,
 )
-from rclrt_analysis.plan.timer_thread import with_timer_thread
 from rclrt_analysis.simulation import Seen, SimulationError, search
 
 PATIENCE = 0.4

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rclrt_analysis.bounds.load import loads
+from rclrt_analysis.bounds.activation import loads
 from rclrt_analysis.model import ExecutorKind
 from rclrt_analysis.plan.change import Change
 from rclrt_analysis.plan.levels import Item, unmet
 from rclrt_analysis.plan.parameters import CLASSES
+from rclrt_analysis.plan.placement import NAME
 from rclrt_analysis.plan.search import Plan
-from rclrt_analysis.plan.timer_thread import NAME
 from rclrt_analysis.report import WIDTH, ms, slack, verdict
 
 MOST_ROWS = 40

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from rclrt_analysis.model import Chain, Kind, System
+from rclrt_analysis.model import Chain, Kind, Reservation, System
 
 
 @dataclass(eq=False, slots=True)
@@ -203,3 +204,39 @@ def _origin(job: Job, wanted: list[int], place: dict[int, int]) -> int:
     for index in reversed(wanted[:-1]):
         current = [source for one in current for source in one.sources if source.callback == index]
     return max((place.get(id(one), -1) for one in current), default=-1)
+
+
+class Supplied:
+    """When a thread is given the processor; one piece in each period, as early, late or between."""
+
+    def __init__(self, reservation: Reservation, rng: random.Random) -> None:
+        self._budget = reservation.budget
+        self._period = reservation.period
+        self._random = rng
+        self._shift = rng.randrange(reservation.period)
+        self._starts: list[int] = []
+
+    def _start(self, number: int) -> int:
+        room = self._period - self._budget
+        while len(self._starts) <= number:
+            place = self._random.choice((0, room, self._random.randint(0, room)))
+            self._starts.append(len(self._starts) * self._period + place - self._shift)
+        return self._starts[number]
+
+    def next(self, time: int) -> int:
+        """Return the first instant from `time` on at which the thread has the processor."""
+        number = (time + self._shift) // self._period
+        start = self._start(number)
+        if time >= start + self._budget:
+            return self._start(number + 1)
+        return max(time, start)
+
+    def finish(self, time: int, work: int) -> int:
+        """Return when so much work is done that begins at `time`."""
+        while work > 0:
+            time = self.next(time)
+            end = self._start((time + self._shift) // self._period) + self._budget
+            done = min(work, end - time)
+            work -= done
+            time += done
+        return time

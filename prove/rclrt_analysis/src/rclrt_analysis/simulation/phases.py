@@ -12,8 +12,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from rclrt_analysis.bounds.activation import urgencies
-from rclrt_analysis.bounds.load import rates
+from rclrt_analysis.bounds.activation import rates, urgencies
 from rclrt_analysis.model import Callback, Kind, System
 from rclrt_analysis.simulation.jobs import Run, chain_times
 from rclrt_analysis.simulation.simulate import prepare, run_once

@@ -17,11 +17,10 @@ from functools import partial
 from rclrt_analysis.bounds.activation import urgencies
 from rclrt_analysis.bounds.analyse import analyse, with_late_timers
 from rclrt_analysis.bounds.demotion import accounts
-from rclrt_analysis.bounds.receivers import is_receiver, read_by, with_receivers
+from rclrt_analysis.bounds.threads import is_receiver, read_by, with_receivers
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, System
-from rclrt_analysis.simulation.jobs import Job, Run
+from rclrt_analysis.simulation.jobs import Job, Run, Supplied
 from rclrt_analysis.simulation.stamps import Approximate, Exact
-from rclrt_analysis.simulation.supply import Supplied
 
 ABOVE_ALL = 2**31
 MAX_EVENTS = 20_000_000

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from rclrt_analysis.bounds.receivers import is_receiver
+from rclrt_analysis.bounds.threads import is_receiver
 from rclrt_analysis.model import Executor, ExecutorKind, Kind, Policy
 from rclrt_analysis.simulation.jobs import Job
 from rclrt_analysis.simulation.simulate import CHOOSE, END, RELEASE, Clock, SimulationError

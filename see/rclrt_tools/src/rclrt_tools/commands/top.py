@@ -89,7 +89,7 @@ def _watch(arguments: argparse.Namespace, window_s: float) -> Watch:
     if arguments.model:
         from rclrt_analysis.plan.planned import system_of
 
-        from rclrt_tools.watch.beside import ChainsBeside
+        from rclrt_tools.watch.sources import ChainsBeside
 
         chains = ChainsBeside(system_of(arguments.model, arguments.plan), arguments.programs)
     return Watch(arguments.programs, round(window_s * 1e9), chains=chains)

@@ -5,9 +5,8 @@
 from rclrt_tools.convert.autoware import from_autoware
 from rclrt_tools.convert.caret_read import from_caret
 from rclrt_tools.convert.caret_write import to_caret
-from rclrt_tools.convert.checked import check
 from rclrt_tools.convert.contracts import from_contract
-from rclrt_tools.convert.imported import Imported, to_yaml
+from rclrt_tools.convert.imported import Imported, check, to_yaml
 
 __all__ = [
     "Imported",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from rclrt_tools.statistics import samples_needed
 from rclrt_tools.trace import NO_DEADLINE, RECORD, Entry, Records, layout
-from rclrt_tools.trace.sane import is_sane
+from rclrt_tools.trace.layout import is_sane
 from rclrt_tools.views.blockers import who_blocked
 
 Ints = npt.NDArray[np.int64]

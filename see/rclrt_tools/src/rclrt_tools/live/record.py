@@ -2,21 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the live traces of running executors into trace files.
 
-The executors know nothing of it: no thread of theirs does anything for it.
+The executors know nothing of it: no thread of theirs does anything for it. In the background
+(`./rclrt trace start` and `stop`) the folder of the recording says which process it is, so several
+folders may be recorded into at once, and nothing else is left behind.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from rclrt_tools.live.files import Process, reason
+from rclrt_tools import cli
+from rclrt_tools.live.files import Process, Running, reason
 from rclrt_tools.live.follow import Follower
-from rclrt_tools.live.running import Running
 from rclrt_tools.trace import layout
-from rclrt_tools.trace.layout import RECORD, TraceError
+from rclrt_tools.trace.layout import TraceError
 
 PAUSE_S = 0.02
 MOST_LOST = 2**64 - 1
@@ -32,7 +38,7 @@ class Recording:
         self._stream: BinaryIO = path.open("wb")
         self._entries = 0
         self._lost = 0
-        self._stream.write(self._header())
+        self._stream.write(layout.packed_header(self.follower.header))
 
     @property
     def process(self) -> Process:
@@ -53,13 +59,14 @@ class Recording:
         """
         records = self.follower.poll()
         for entry in self.follower.entries[self._entries :]:
-            self._chunk(layout.CHUNK_CALLBACK, entry)
+            self._stream.write(layout.packed_chunk(layout.CHUNK_CALLBACK, entry))
         self._entries = len(self.follower.entries)
         if len(records):
-            self._chunk(layout.CHUNK_RECORDS, records.tobytes())
+            self._stream.write(layout.packed_chunk(layout.CHUNK_RECORDS, records.tobytes()))
         if self.follower.missed != self._lost:
             self._lost = self.follower.missed
-            self._chunk(layout.CHUNK_LOST, layout.LOST.pack(min(self._lost, MOST_LOST)))
+            lost = layout.LOST.pack(min(self._lost, MOST_LOST))
+            self._stream.write(layout.packed_chunk(layout.CHUNK_LOST, lost))
         self.count += len(records)
         self._stream.flush()
 
@@ -67,20 +74,8 @@ class Recording:
         """End the file."""
         self.follower.close()
         self._stream.seek(0)
-        self._stream.write(self._header())
+        self._stream.write(layout.packed_header(self.follower.header))
         self._stream.close()
-
-    def _header(self) -> bytes:
-        h = self.follower.header
-        return layout.HEADER.pack(
-            layout.MAGIC, 2, RECORD.itemsize, h.boot_id, h.clock_offset_ns, h.process, h.executor,
-            h.model, h.ordering, h.timers_preempt,
-        )  # fmt: skip
-
-    def _chunk(self, kind: int, content: bytes) -> None:
-        self._stream.write(
-            layout.CHUNK.pack(kind, len(content)) + content + bytes(-len(content) % 8)
-        )
 
 
 def is_wanted(process: Process, wanted: list[str]) -> bool:
@@ -138,3 +133,82 @@ def _free(path: Path) -> Path:
     """Return the path, or one like it that nobody has: another recording may be in this folder."""
     paths = (path.with_name(f"{path.stem}~{i}{path.suffix}") for i in range(2, 1000))
     return path if not path.exists() else next(one for one in paths if not one.exists())
+
+
+NAME = ".recording"
+PATIENCE_S = 10.0
+
+
+def born(process: int) -> str:
+    """Return when a process began, as the kernel counts; empty: it does not run."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    fields = text.rpartition(")")[2].split()
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+def running(folder: Path) -> int:
+    """Return the process that records into the folder; 0: none."""
+    try:
+        process, began = (folder / NAME).read_text(encoding="utf-8").split()
+        return int(process) if born(int(process)) == began else 0
+    except (OSError, ValueError):
+        return 0
+
+
+def start(folder: Path, options: list[str]) -> str:
+    """Begin to record, and return what to say.
+
+    Raises
+    ------
+    ValueError
+        A recording into this folder runs, or it ended at once; the text says why.
+    OSError
+        The folder cannot be made or written.
+    """
+    if running(folder):
+        raise ValueError(f"{folder}: process {running(folder)} records into it already")
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / f"{NAME}.log"
+    command = cli.command("trace", "record", "-o", str(folder))
+    with log.open("wb") as out:
+        child = subprocess.Popen(
+            [*command, *options], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            start_new_session=True,
+        )  # fmt: skip
+    (folder / NAME).write_text(f"{child.pid} {born(child.pid)}\n", encoding="utf-8")
+    end = time.monotonic() + PATIENCE_S
+    while b"recording into" not in log.read_bytes() and time.monotonic() < end:
+        if child.poll() is not None:
+            raise ValueError(log.read_text(encoding="utf-8").strip() or "it ended at once")
+        time.sleep(0.02)
+    child.returncode = 0  # It goes on without us.
+    return f"process {child.pid} records into {folder}; ./rclrt trace stop -o {folder} ends it"
+
+
+def stop(folder: Path) -> str:
+    """End the recording into a folder, and return what it said.
+
+    Raises
+    ------
+    ValueError
+        There is none, or it does not end.
+    """
+    process = running(folder)
+    if not process:
+        raise ValueError(f"{folder}: no recording into this folder runs")
+    began = born(process)
+    os.kill(process, signal.SIGTERM)
+    end = time.monotonic() + PATIENCE_S
+    while born(process) == began:
+        if time.monotonic() >= end:
+            raise ValueError(f"process {process} does not end")
+        time.sleep(0.02)
+    log = folder / f"{NAME}.log"
+    said = log.read_text(encoding="utf-8", errors="replace")
+    for left in (folder / NAME, log):
+        with contextlib.suppress(OSError):
+            left.unlink()
+    return said.strip()

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rclrt_tools.observe.build import build
-from rclrt_tools.observe.observed import Observed
-from rclrt_tools.observe.parts import parts_of
+from rclrt_tools.observe.parts import Observed, parts_of
 from rclrt_tools.observe.text import check, to_yaml
 from rclrt_tools.trace import Trace
 

@@ -26,8 +26,7 @@ from rclrt_analysis.model.read import build_system
 from rclrt_analysis.plan.parameters import entry_name
 
 from rclrt_tools.observe.build import build
-from rclrt_tools.observe.observed import Observed
-from rclrt_tools.observe.parts import Part, parts_of
+from rclrt_tools.observe.parts import Observed, Part, parts_of
 from rclrt_tools.observe.text import to_yaml
 from rclrt_tools.trace import Trace, layout
 

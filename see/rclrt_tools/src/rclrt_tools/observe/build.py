@@ -13,13 +13,11 @@ from rclrt_analysis.model import in_ms
 
 from rclrt_tools.observe.causes import Causes, causes_of
 from rclrt_tools.observe.joins import join, joins_of
-from rclrt_tools.observe.observed import Observed
-from rclrt_tools.observe.parts import Ints, Key, Part
+from rclrt_tools.observe.parts import Ints, Key, Observed, Part
 from rclrt_tools.observe.scheduling import Scheduled, scheduling_of
-from rclrt_tools.observe.taken import taken_of
-from rclrt_tools.observe.times import arrivals, grid, idle_of, late_of
+from rclrt_tools.observe.times import arrivals, grid, idle_of, late_of, taken_of
 from rclrt_tools.trace import NO_DEADLINE, Records, layout
-from rclrt_tools.trace.sane import LONGEST
+from rclrt_tools.trace.layout import LONGEST
 
 KINDS = {
     layout.KIND_SUBSCRIPTION: "subscription",

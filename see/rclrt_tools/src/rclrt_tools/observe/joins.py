@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rclrt_tools.observe.observed import Observed
-from rclrt_tools.observe.parts import Part
+from rclrt_tools.observe.parts import Observed, Part
 from rclrt_tools.trace import Records
 
 MARK = "/subscription/"

@@ -5,13 +5,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout
-from rclrt_tools.trace.sane import is_sane
+from rclrt_tools.trace.layout import is_sane
+
+
+@dataclass
+class Observed:
+    """A model in the making.
+
+    Attributes
+    ----------
+    content
+        As in a model file.
+    remarks
+        By place in `content["callbacks"]`: what the records say besides.
+    responses
+        By name of the callback: the longest time from the release of a job to its end, ns.
+    silent
+        Names of callbacks of which no job ran.
+    doubts
+        Reasons for no verdict that hold under any executor: what is wrong with the records.
+    """
+
+    content: dict[str, Any]
+    remarks: list[str] = field(default_factory=list)
+    responses: dict[str, int] = field(default_factory=dict)
+    silent: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    jobs: int = 0
+
 
 Ints = npt.NDArray[np.int64]
 Key = tuple[int, int]

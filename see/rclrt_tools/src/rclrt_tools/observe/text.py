@@ -13,7 +13,7 @@ from rclrt_analysis.model import ModelError, in_ms
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
 
-from rclrt_tools.observe.observed import Observed
+from rclrt_tools.observe.parts import Observed
 
 MOST_REASONS = 50
 MOST_TEXT = 900

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rclrt_tools.trace import NO_DEADLINE, Records, TraceError, layout
-from rclrt_tools.views.numbers import Ints, Numbers
 from rclrt_tools.views.summary import Summary, row_keys
-from rclrt_tools.views.timeline import Batch, Timeline
+from rclrt_tools.views.timeline import Batch, Ints, Numbers, Timeline
 
 MOST_JOBS = 1 << 20
 """Records in detail, at most."""

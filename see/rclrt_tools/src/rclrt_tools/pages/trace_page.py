@@ -13,15 +13,13 @@ import numpy as np
 from rclrt_analysis.model import System
 from rclrt_analysis.simulation import Run
 
-from rclrt_tools.pages.frame import LOWEST_NS, PER_OCTAVE, render
+from rclrt_tools.pages.frame import COLUMNS, LOWEST_NS, PER_OCTAVE, chunks, picture, render
 from rclrt_tools.pages.jobs import Jobs, collect, number_of
-from rclrt_tools.pages.packed import COLUMNS, chunks, picture
 from rclrt_tools.statistics import percentile
 from rclrt_tools.trace import layout, write_trace
 from rclrt_tools.trace.simulated import to_traces
-from rclrt_tools.views.numbers import Ints
 from rclrt_tools.views.summary import Row, Summary, summarize
-from rclrt_tools.views.timeline import Source, Timeline, close, open_sources
+from rclrt_tools.views.timeline import Ints, Source, Timeline, close, open_sources
 from rclrt_tools.watch.chains import ChainWatch
 from rclrt_tools.watch.sources import watch_files
 from rclrt_tools.watch.watch import Watch

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rclrt_tools.reference import environment, page, picture, study, table
+from rclrt_tools.reference.environment import PROCESSES_A_CPU, BackgroundLoad
 from rclrt_tools.reference.executors import (
     BACKGROUND,
     QUIET,
@@ -21,10 +22,13 @@ from rclrt_tools.reference.executors import (
     WHOLE_PROCESS_PRIORITY,
     Row,
 )
-from rclrt_tools.reference.load import PROCESSES_A_CPU, BackgroundLoad
-from rclrt_tools.reference.program import Interrupt, Program, ProgramError, find_program
-from rclrt_tools.reference.result import make_result
-from rclrt_tools.scenario import ScenarioError, read_scenario
+from rclrt_tools.reference.program import (
+    Interrupt,
+    Program,
+    ProgramError,
+    find_program,
+)
+from rclrt_tools.reference.table import make_result
 
 FAILED = 1
 WRONG_USAGE = 2
@@ -214,7 +218,7 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
         try:
             program.check(executors)
             schema = source / "try/rclrt_scenarios" / "scenario.schema.json"
-            scenario = read_scenario(scenario_path, schema)
+            scenario = study.read_scenario(scenario_path, schema)
             if arguments.one_process_per_node:
                 program.nodes = [node["name"] for node in scenario["nodes"]]
             about = environment.describe(source, scenario_path)
@@ -229,7 +233,7 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
                 say,
                 BackgroundLoad(cpus),
             )
-        except ScenarioError as error:
+        except study.ScenarioError as error:
             return complain(str(error), WRONG_USAGE)
         except ProgramError as error:
             if interrupt.requested:

@@ -1,22 +1,82 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A study: one scenario under several executors, interleaved, within a given time."""
+"""A study: one scenario under several executors, interleaved, within a given time.
+
+Short slices of every row come in rotating order. What disturbs the machine for a while (another
+program, a hot processor) then disturbs all rows, not the one whose turn it was.
+
+The program that runs a scenario checks more of it (see try/rclrt_scenarios/README.md) than is read
+here; what this lets through has the right form.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
+import jsonschema
+import yaml
+
 from rclrt_tools.reference import environment
+from rclrt_tools.reference.environment import BackgroundLoad
 from rclrt_tools.reference.executors import BACKGROUND, Row
-from rclrt_tools.reference.load import BackgroundLoad
 from rclrt_tools.reference.measurement import NS_PER_MS, Measurement
 from rclrt_tools.reference.program import WARM_UP_S, Interrupt, ProgramError, Report
-from rclrt_tools.reference.schedule import make_schedule
 from rclrt_tools.statistics import percentile
+
+MIN_SLICE_S = 1.0
+# A slice should last so long that its start does not dominate.
+GOOD_SLICE_S = 4.0
+# All slices of a row together: 110 samples of a hot path at 10 Hz, enough for p99.
+GOOD_TOTAL_S = 11.0
+MAX_ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One run of one row."""
+
+    row: Row
+    seconds: float
+
+
+def make_schedule(rows: Sequence[Row], available_s: float, overhead_s: float) -> list[Slice]:
+    """Divide a time among rows.
+
+    Parameters
+    ----------
+    rows
+        Without repetition.
+    available_s
+        Time for all slices, s.
+    overhead_s
+        What a slice takes besides the time it measures, s.
+
+    Returns
+    -------
+    list of Slice
+        As many rounds as leave slices of `GOOD_SLICE_S` and `GOOD_TOTAL_S` for each row, at
+        most `MAX_ROUNDS`; each round begins with another one. Slices are never shorter than
+        `MIN_SLICE_S`, whatever the time.
+    """
+    seconds = MIN_SLICE_S
+    rounds = 1
+    for rounds in range(MAX_ROUNDS, 0, -1):
+        seconds = available_s / (rounds * len(rows)) - overhead_s
+        if seconds >= GOOD_SLICE_S and seconds * rounds >= GOOD_TOTAL_S:
+            break
+    seconds = max(seconds, MIN_SLICE_S)
+    return [
+        Slice(rows[(first + turn) % len(rows)], seconds)
+        for first in range(rounds)
+        for turn in range(len(rows))
+    ]
+
 
 # The executor whose hand-over counts as transport in the ideal: the one with the least of its own.
 TRANSPORT_EXECUTOR = "preemptive_hot"
@@ -216,3 +276,33 @@ def describe(study: Study, iterations_per_ms: float) -> dict[str, Any]:
             "hop_received_to_start_p50": transport.received_to_start_ms,
         },
     }
+
+
+class ScenarioError(Exception):
+    """The file is not a scenario; the text names the place."""
+
+
+def read_scenario(path: Path, schema: Path) -> dict[str, Any]:
+    """Return the content of a scenario file.
+
+    Raises
+    ------
+    ScenarioError
+        It cannot be read, is malformed YAML (with line and column), or has not the form that the
+        schema asks for.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        raise ScenarioError(f"{place}: malformed YAML: {error.problem}") from error
+    except (OSError, UnicodeError, yaml.YAMLError, RecursionError) as error:
+        raise ScenarioError(f"{path}: {error}") from error
+    validator = jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
+    problem = jsonschema.exceptions.best_match(validator.iter_errors(content))
+    if problem is not None:
+        place = "/".join(str(part) for part in problem.absolute_path) or "the file"
+        raise ScenarioError(f"{path}: {place}: {problem.message}")
+    assert isinstance(content, dict)  # the schema says so
+    return content

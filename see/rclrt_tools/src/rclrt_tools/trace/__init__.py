@@ -12,9 +12,9 @@ from rclrt_tools.trace.layout import (
     Trace,
     TraceError,
     blank,
+    write_trace,
 )
 from rclrt_tools.trace.read import TraceReader, named_traces, read_trace
-from rclrt_tools.trace.write import write_trace
 
 __all__ = [
     "DONE",

@@ -7,6 +7,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -187,3 +188,56 @@ def too_long(key: int, *lengths: int) -> str | None:
         f"a name of callback {key} has {max(lengths)} bytes, more than {MAX_NAME}: give the "
         "callback or its group a shorter name; or the file is damaged"
     )
+
+
+LONGEST = 3_600_000_000_000_000
+"""The longest time between two instants of a job, ns: a thousand hours."""
+
+EARLIEST = 2**61
+
+
+def is_sane(records: Records) -> npt.NDArray[np.bool_]:
+    """Return which records have times in order, and between them what a computer may take."""
+    fine = np.ones(len(records), dtype=np.bool_)
+    times = [records[name] for name in ("release_ns", "ready_ns", "start_ns", "end_ns")]
+    for time in times:
+        fine &= (time > -EARLIEST) & (time < EARLIEST)
+    release, ready, start, end = (np.where(fine, time, 0) for time in times)
+    fine &= (ready <= start) & (start <= end) & (end - release < LONGEST)
+    fine &= (release - ready < LONGEST) & (records["cpu_ns"] < LONGEST)
+    return fine
+
+
+RECORDS_PER_CHUNK = 1 << 20
+
+
+def packed_header(header: Header) -> bytes:
+    """Return the first bytes of a trace file."""
+    return HEADER.pack(
+        MAGIC, 2, RECORD.itemsize, header.boot_id, header.clock_offset_ns, header.process,
+        header.executor, header.model, header.ordering, header.timers_preempt,
+    )  # fmt: skip
+
+
+def packed_chunk(kind: int, content: bytes) -> bytes:
+    """Return a chunk of a trace file."""
+    return CHUNK.pack(kind, len(content)) + content + bytes(-len(content) % 8)
+
+
+def write_trace(trace: Trace, path: Path) -> None:
+    """Write a trace file."""
+    with path.open("wb") as stream:
+        stream.write(packed_header(trace.header))
+        for key, entry in trace.callbacks.items():
+            name, group = entry.name.encode("utf-8"), entry.group_name.encode("utf-8")
+            packed = ENTRY.pack(
+                key, entry.group, entry.parallelism, entry.kind, entry.period_ns,
+                len(name), len(group),
+            )  # fmt: skip
+            stream.write(packed_chunk(CHUNK_CALLBACK, packed + name + group))
+        for first in range(0, len(trace.records), RECORDS_PER_CHUNK):
+            part = trace.records[first : first + RECORDS_PER_CHUNK]
+            records = part.astype(RECORD, copy=False).tobytes()
+            stream.write(packed_chunk(CHUNK_RECORDS, records))
+        if trace.dropped:
+            stream.write(packed_chunk(CHUNK_LOST, LOST.pack(trace.dropped)))

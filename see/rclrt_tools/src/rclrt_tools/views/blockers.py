@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rclrt_tools.trace import Records, layout
-from rclrt_tools.views.numbers import Ints
-from rclrt_tools.views.timeline import Source
+from rclrt_tools.views.timeline import Ints, Source
 
 LOOSE_NS = 50_000
 """A job takes its thread and its group a moment before its start is noted, and keeps them a moment

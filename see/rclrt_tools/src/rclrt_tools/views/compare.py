@@ -20,9 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rclrt_tools.trace import Records, layout
-from rclrt_tools.views.numbers import Numbers
 from rclrt_tools.views.summary import ms, split
-from rclrt_tools.views.timeline import Timeline
+from rclrt_tools.views.timeline import Numbers, Timeline
 
 FEWEST = 8
 MOST = 16

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rclrt_tools.trace import NO_DEADLINE, Records, layout
-from rclrt_tools.trace.sane import EARLIEST
-from rclrt_tools.views.numbers import Ints
+from rclrt_tools.trace.layout import EARLIEST
+from rclrt_tools.views.timeline import Ints
 
 S = 1_000_000_000
 OK, WARN, ERROR = range(3)

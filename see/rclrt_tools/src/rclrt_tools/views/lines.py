@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from rclrt_tools.trace import NO_DEADLINE, Records, layout
 from rclrt_tools.views.blockers import Blockers
-from rclrt_tools.views.numbers import Ints, Numbers
-from rclrt_tools.views.timeline import Timeline
+from rclrt_tools.views.timeline import Ints, Numbers, Timeline
 
 HEAD = (
     f"{'release, s':>16} {'ready':>9} {'start':>9} {'end':>9} {'cpu, ms':>9} {'late, ms':>9} "

@@ -24,10 +24,9 @@ from mcap.data_stream import RecordBuilder
 from mcap.opcode import Opcode
 
 from rclrt_tools.trace import NO_DEADLINE, Records, layout
-from rclrt_tools.trace.sane import EARLIEST
+from rclrt_tools.trace.layout import EARLIEST
 from rclrt_tools.views import diagnostics
-from rclrt_tools.views.numbers import Numbers
-from rclrt_tools.views.timeline import Source, Timeline
+from rclrt_tools.views.timeline import Numbers, Source, Timeline
 
 MAGIC = b"\x89MCAP0\r\n"
 SCHEMA = "rclrt_trace/msg/Job"

@@ -23,11 +23,22 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, Track
 
 from rclrt_tools.trace import NO_DEADLINE, Records, layout
 from rclrt_tools.views.blockers import Blockers
-from rclrt_tools.views.numbers import Ints
-from rclrt_tools.views.packets import MIDDLE, Marks, Template, fixed, framed, short_varints
-from rclrt_tools.views.packets import varints as wide
-from rclrt_tools.views.timeline import NEVER, Source, Timeline
-from rclrt_tools.views.tracks import ARGUMENTS, COUNTERS, NAMES, SEQUENCE, WORDS, Tracks
+from rclrt_tools.views.timeline import NEVER, Ints, Source, Timeline
+from rclrt_tools.views.tracks import (
+    ARGUMENTS,
+    COUNTERS,
+    MIDDLE,
+    NAMES,
+    SEQUENCE,
+    WORDS,
+    Marks,
+    Template,
+    Tracks,
+    fixed,
+    framed,
+    short_varints,
+)
+from rclrt_tools.views.tracks import varints as wide
 
 NS_PER_MS = 1e6
 REMEMBERED = 1 << 18

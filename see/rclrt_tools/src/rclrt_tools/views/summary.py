@@ -16,8 +16,7 @@ import numpy.typing as npt
 from rclrt_tools.statistics import samples_needed
 from rclrt_tools.trace import NO_DEADLINE, Entry, Records, layout
 from rclrt_tools.views.blockers import Blockers
-from rclrt_tools.views.numbers import Ints, Numbers
-from rclrt_tools.views.timeline import Batch, Source, Timeline
+from rclrt_tools.views.timeline import Batch, Ints, Numbers, Source, Timeline
 
 FRACTIONS = (0.5, 0.99)
 MOST_VALUES = 1 << 16

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rclrt_tools.trace import Entry, Header, Records, TraceReader, layout
+from rclrt_tools.trace.layout import is_sane
 from rclrt_tools.trace.read import BLOCK
-from rclrt_tools.trace.sane import is_sane
 
 NEVER = 2**62
 MOST_WAITING = 1 << 22
@@ -181,3 +181,33 @@ class Timeline:
             count = int(later.sum())
             # What is held back is not looked at again with every block.
             enough = max(self._block, 2 * count)
+
+
+Ints = npt.NDArray[np.int64]
+
+
+class Numbers:
+    """Callbacks, numbered from 0: by source, then by id.
+
+    Attributes
+    ----------
+    callbacks
+        The source and the id of each.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._ids = [np.array(sorted(source.callbacks), dtype=np.int64) for source in sources]
+        self._first = np.cumsum([0, *(len(ids) for ids in self._ids)])
+        self.callbacks = [(number, int(id_)) for number, ids in enumerate(self._ids) for id_ in ids]
+
+    def index(self, source: Ints, callback: npt.NDArray[np.uint32]) -> Ints:
+        """Return the number of each pair, -1 for what no source has."""
+        found = np.full(len(source), -1, dtype=np.int64)
+        for number in np.unique(source).tolist():
+            mine = source == number
+            ids = self._ids[number]
+            wanted = callback[mine].astype(np.int64)
+            place = np.minimum(np.searchsorted(ids, wanted), max(0, len(ids) - 1))
+            there = ids[place] == wanted if len(ids) else np.zeros(len(wanted), np.bool_)
+            found[mine] = np.where(there, place + self._first[number], -1)
+        return found

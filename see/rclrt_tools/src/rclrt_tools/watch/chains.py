@@ -5,7 +5,7 @@
 The definitions are those of docs/concepts/chains.md. A datum is a job of the first callback. A
 job of another callback uses the datum of the job that released it. If something else released it,
 it uses the newest datum that the callback before has published when it starts. A callback that
-waits for several inputs uses what each of them has brought last (`joins.py`).
+waits for several inputs uses what each of them has brought last (`JoinWatch`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from typing import Any
 
 from rclrt_analysis.model import Chain, Kind, System
 
-from rclrt_tools.watch.feed import Job, JobKey, Message, Publication
-from rclrt_tools.watch.joins import JoinWatch
+from rclrt_tools.watch.feed import Job, JobKey, JoinWatch, Message, Publication
 
 NS_PER_S = 1_000_000_000
 REMEMBERED_NS = 20 * NS_PER_S

@@ -6,20 +6,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from rclrt_analysis.model import System
 
 from rclrt_tools.arguments import trace_files
-from rclrt_tools.live.files import Process
+from rclrt_tools.live.files import Process, Running
 from rclrt_tools.live.follow import Follower
 from rclrt_tools.live.record import is_wanted
-from rclrt_tools.live.running import Running
 from rclrt_tools.trace import TraceError, layout, read_trace
-from rclrt_tools.trace.layout import Header, Records
-from rclrt_tools.trace.sane import is_sane
+from rclrt_tools.trace.layout import Header, Records, is_sane
 from rclrt_tools.watch.assumptions import URGENT as REAL_TIME
 from rclrt_tools.watch.watch import Watch
 
@@ -273,3 +273,32 @@ class Live:
                 known = self._watch.system.callback_of.get(name)
                 who = known.executor if known else follower.process.program
                 self._watch.assumptions.foreign("thread", who, text, name)
+
+
+class ChainsBeside:
+    """Holds what runs against a model; what `rclrt_tools.live.watch.Chains` asks for."""
+
+    def __init__(
+        self, system: System, programs: Sequence[str], places: list[Path] | None = None
+    ) -> None:
+        self._watch = Watch(system)
+        self._live = Live(self._watch, list(programs), places)
+
+    def step(self) -> None:
+        """Take what is new."""
+        self._live.step()
+        self._live.said.clear()  # The processes are shown anyway.
+
+    def close(self) -> None:
+        """Close all files."""
+        self._live.close()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all chains, as `./rclrt watch --json` does."""
+        rows: list[dict[str, Any]] = self._watch.to_json()["chains"]
+        return rows
+
+    def broken(self) -> list[tuple[str, str, int]]:
+        """Return what is not as in the model: callback, text, how often."""
+        content = self._watch.to_json()["broken_assumptions"]
+        return [(one["callback"], one["text"], one["times"]) for one in content]

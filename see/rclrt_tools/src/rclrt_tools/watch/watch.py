@@ -9,7 +9,7 @@ from typing import Any
 
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import System
-from rclrt_analysis.plan.timer_thread import NAME as TIMER_THREAD
+from rclrt_analysis.plan.placement import NAME as TIMER_THREAD
 
 from rclrt_tools.live.files import printable
 from rclrt_tools.statistics import percentile

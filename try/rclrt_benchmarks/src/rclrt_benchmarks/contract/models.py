@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rclrt_tools.observe.advice import opened
 from rclrt_tools.observe.joins import keep, merge
-from rclrt_tools.observe.observed import Observed
+from rclrt_tools.observe.parts import Observed
 from rclrt_tools.observe.text import to_yaml
 from rclrt_tools.trace import Trace, layout, named_traces
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import yaml
 from rclrt_tools.observe.advice import advise, parameters
-from rclrt_tools.reference.load import BackgroundLoad
+from rclrt_tools.reference.environment import BackgroundLoad
 
 from rclrt_benchmarks.contract.judged import Judged
 from rclrt_benchmarks.contract.models import MARGIN_NS, traces_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rclrt_tools.reference.load import BackgroundLoad
+from rclrt_tools.reference.environment import BackgroundLoad
 from rclrt_tools.reference.program import Interrupt
 
 from rclrt_benchmarks.contract.judged import Judged, Verdict, judge

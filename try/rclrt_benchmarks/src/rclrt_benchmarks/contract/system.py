@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from rclrt_tools.reference.load import BackgroundLoad
+from rclrt_tools.reference.environment import BackgroundLoad
 from rclrt_tools.watch.sources import watch_files
 from rclrt_tools.watch.watch import Watch
 

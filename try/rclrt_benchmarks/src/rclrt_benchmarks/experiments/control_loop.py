@@ -41,7 +41,7 @@ from typing import Any
 
 from rclrt_analysis.plots import Plot
 from rclrt_tools.arguments import positive, some_of
-from rclrt_tools.reference.load import BackgroundLoad
+from rclrt_tools.reference.environment import BackgroundLoad
 
 from rclrt_benchmarks.harness.frame import (
     Result,

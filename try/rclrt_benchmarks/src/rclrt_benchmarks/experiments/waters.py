@@ -55,7 +55,7 @@ def _level(level: int, sets: int, seed: int) -> Result:
     import numpy as np
     from rclrt_analysis.bounds import nonpreemptive_fp
     from rclrt_analysis.bounds.end_to_end import davare
-    from rclrt_analysis.bounds.lost import UNBOUNDED
+    from rclrt_analysis.bounds.fixed_point import UNBOUNDED
     from rclrt_analysis.bounds.wait_set import windows
 
     from rclrt_benchmarks.workloads.waters import make_chains, make_tasks

@@ -210,7 +210,7 @@ def _list() -> int:
 
 
 def _background(arguments: argparse.Namespace) -> int:
-    from rclrt_tools.live.background import start, stop
+    from rclrt_tools.live.record import start, stop
 
     if arguments.what == "stop":
         print(stop(arguments.output))
