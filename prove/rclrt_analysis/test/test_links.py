@@ -4,26 +4,18 @@
 
 from __future__ import annotations
 
-import heapq
-
 import pytest
 from models import FOLDER, SCHEMA, model
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.bounds.serial_link import (
-    Link,
-    SerialChains,
-    micro_ros_latency,
-    tide_latency,
-    tide_limit,
-)
 from rclrt_analysis.model import ModelError, System
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.links import message
 from rclrt_analysis.model.read import build_system
+from rclrt_analysis.model.system import Link
 from rclrt_analysis.simulation import chain_latencies, simulate
 
 MS = 1_000_000
-FORMULAS = {"tide": tide_latency, "micro_ros": micro_ros_latency}
+LINK = Link(115_200, 850_000)
 
 
 def pods(kind: str, **changes: str) -> System:
@@ -57,20 +49,26 @@ def test_the_simulated_chains_take_what_table_1_says(
     assert top_latency(system) / MS == pytest.approx(paper_ms, rel=0.01)
 
 
-@pytest.mark.parametrize("kind", ["tide", "micro_ros"])
-@pytest.mark.parametrize("size", [100, 300, 500])
-@pytest.mark.parametrize("wcet_ms", [5, 10, 30])
-def test_the_simulation_of_cpu_and_link_is_what_the_formulas_say(
-    kind: str, size: int, wcet_ms: int
+@pytest.mark.parametrize(
+    ("kind", "wcet_ms", "size", "paper_ms"),
+    [
+        (kind, wcet_ms, size, paper_ms)
+        for wcet_ms, size, tide, micro_ros in (
+            (5, 100, 24.2, 52), (5, 200, 32.9, 78), (5, 300, 41.6, 104), (5, 500, 59.0, 156),
+            (10, 100, 41, 72), (20, 100, 61, 112), (30, 100, 91, 152), (50, 100, 151, 232),
+        )
+        for kind, paper_ms in (("tide", tide), ("micro_ros", micro_ros))
+    ],
+)  # fmt: skip
+def test_the_simulated_chains_take_what_figures_11_and_12_say(
+    kind: str, wcet_ms: int, size: int, paper_ms: float
 ) -> None:
     changes = {
         "size": ("bytes: 100", f"bytes: {size}"),
         "wcet": ("wcet_ms: 10.267", f"wcet_ms: {wcet_ms}.267"),
         "best_effort": (", reliable: true", ""),
     }
-    case = SerialChains(3, wcet_ms * MS, size)
-    expected = FORMULAS[kind](case, Link())
-    assert top_latency(pods(kind, **changes)) == pytest.approx(expected, abs=10)
+    assert top_latency(pods(kind, **changes)) / MS == pytest.approx(paper_ms, abs=0.6)
 
 
 @pytest.mark.parametrize("kind", ["tide", "micro_ros"])
@@ -100,7 +98,7 @@ def test_a_message_becomes_a_callback_of_its_own_on_the_way_up_and_down() -> Non
     names = ("timer_1", "timer_1 up", "timer_1 agent", "answer_1", "reply_1 down", "end_1")
     assert system.chains[0].callbacks == names
     up = system.callback_of["timer_1 up"]
-    assert (up.bcet, up.wcet) == (message(Link(), 0), message(Link(), 100))
+    assert (up.bcet, up.wcet) == (message(LINK, 0), message(LINK, 100))
     assert up.priority == 5, "as urgent as what publishes"
     assert system.executor_of["mcu"].link is None
 
@@ -132,20 +130,20 @@ def test_whether_a_try_is_lost_is_drawn_for_each_message() -> None:
 
 def test_an_acknowledgement_and_a_message_down_wait_for_each_other() -> None:
     tide = pods("tide").callback_of
-    assert tide["timer_1 acknowledged"].waits == message(Link(), 10)
+    assert tide["timer_1 acknowledged"].waits == message(LINK, 10)
     assert tide["reply_1 down"].waits == 1_736_112
     best_effort = pods("tide", best_effort=(", reliable: true", "")).callback_of
     assert best_effort["reply_1 down"].waits == 0
     result = analyse(pods("tide")).callbacks
     alone = next(b for b in result if b.name == "reply_1 down").local.own
-    assert alone == message(Link(), 10) + 1_736_112
+    assert alone == message(LINK, 10) + 1_736_112
 
 
 def test_micro_ros_may_ask_once_for_each_try() -> None:
     callback = pods("micro_ros", lost=("reliable: true", "reliable: true, lost: 1"))
     timer = callback.callback_of["timer_1"]
     # The experiment of [PoDS] has one handshake; the bound has two, each behind a message down.
-    assert timer.waits == 2 * 1_736_112 + 850_000 + 2 * message(Link(), 10)
+    assert timer.waits == 2 * 1_736_112 + 850_000 + 2 * message(LINK, 10)
     own = next(b for b in analyse(callback).callbacks if b.name == "timer_1").local.own
     assert own == timer.wcet + timer.waits
 
@@ -153,7 +151,7 @@ def test_micro_ros_may_ask_once_for_each_try() -> None:
 def test_micro_ros_sends_while_it_waits() -> None:
     callback = pods("micro_ros").callback_of["timer_1"]
     reliable = 2 * 1_736_112 + 850_000  # A HEARTBEAT up, the agent, an ACKNACK down.
-    assert callback.wcet == 10_267_000 + message(Link(), 100) + reliable
+    assert callback.wcet == 10_267_000 + message(LINK, 100) + reliable
 
 
 def test_a_round_of_micro_ros_has_every_timer_and_one_message() -> None:
@@ -183,7 +181,7 @@ def test_messages_within_a_microcontroller_go_over_the_agent_too() -> None:
         "chains: [{name: c, callbacks: [a, b], semantics: latency}]\n"
     )
     assert system.chains[0].callbacks == ("a", "a agent", "x down", "b")
-    one = message(Link(), 10)
+    one = message(LINK, 10)
     assert simulate(system, 10**9).worst()["a"][0] == 1_000_000 + one
     alone = max(chain_latencies(simulate(system, 10**9), system.chains[0]))
     assert alone == 2 * one + 3_000_000
@@ -218,8 +216,8 @@ def test_the_first_of_two_messages_is_out_before_the_second() -> None:
         " triggers: [x, y]}\n"
     )
     sender = system.callback_of["a"]
-    assert sender.wcet == 1_000_000 + 2 * message(Link(), 10)
-    assert sender.bcet == message(Link(), 0)
+    assert sender.wcet == 1_000_000 + 2 * message(LINK, 10)
+    assert sender.bcet == message(LINK, 0)
 
 
 def test_messages_that_become_too_many_parts_are_refused() -> None:
@@ -244,98 +242,3 @@ def test_more_links_than_can_be_looked_at_are_refused() -> None:
             f"executors: [{executors}]\ncallbacks:\n"
             "  - {name: a, kind: timer, executor: m0, period_ms: 100, wcet_ms: 1, priority: 1}\n"
         )
-
-
-LINK = Link()
-TABLE_1 = SerialChains(3, 10 * MS, 100, reliable=True)
-
-
-def test_a_message_of_100_bytes_takes_119_on_the_link() -> None:
-    assert LINK.message(100) / MS == pytest.approx(10.33, abs=0.005)
-    assert LINK.message(10) / MS == pytest.approx(2.52, abs=0.005)
-    assert LINK.handshake / MS == pytest.approx(2 * 1.74 + 0.85, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("latency", "lost", "paper_ms"),
-    [
-        (micro_ros_latency, False, 85.03),
-        (micro_ros_latency, True, 115.09),
-        (tide_latency, False, 41.07),
-        (tide_latency, True, 48.97),
-    ],
-)
-def test_the_four_corners_of_table_1_are_within_one_percent(
-    latency: object, lost: bool, paper_ms: float
-) -> None:
-    assert callable(latency)
-    assert latency(TABLE_1, LINK, lost) / MS == pytest.approx(paper_ms, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("chains", "micro", "tide"),
-    [(1, 34.2, 34.2), (2, 51.5, 34.2), (3, 72.1, 41.1), (4, 92.7, 41.1), (5, 113.3, 41.1)],
-)
-def test_figure_10_grows_with_every_chain_under_micro_ros_only(
-    chains: int, micro: float, tide: float
-) -> None:
-    case = SerialChains(chains, 10 * MS, 100)
-    assert micro_ros_latency(case, LINK) / MS == pytest.approx(micro, abs=0.06)
-    assert tide_latency(case, LINK) / MS == pytest.approx(tide, abs=0.06)
-
-
-@pytest.mark.parametrize(
-    ("size", "micro", "tide"),
-    [(100, 52, 24.2), (200, 78, 32.9), (300, 104, 41.6), (400, 130, 50.3), (500, 156, 59.0)],
-)
-def test_figure_11_grows_three_times_as_fast_under_micro_ros(
-    size: int, micro: float, tide: float
-) -> None:
-    case = SerialChains(3, 5 * MS, size)
-    assert micro_ros_latency(case, LINK) / MS == pytest.approx(micro, abs=0.6)
-    assert tide_latency(case, LINK) / MS == pytest.approx(tide, abs=0.06)
-
-
-@pytest.mark.parametrize(
-    ("wcet", "micro", "tide"),
-    [(10, 72, 41), (20, 112, 61), (30, 152, 91), (40, 192, 121), (50, 232, 151)],
-)
-def test_figure_12_has_a_gap_that_widens_with_execution_times(
-    wcet: int, micro: float, tide: float
-) -> None:
-    case = SerialChains(3, wcet * MS, 100)
-    assert micro_ros_latency(case, LINK) / MS == pytest.approx(micro, abs=0.6)
-    assert tide_latency(case, LINK) / MS == pytest.approx(tide, abs=0.6)
-
-
-def simulated_tide(case: SerialChains, lost: bool) -> int:
-    """Return E1 by running the CPU and the link event by event."""
-    ready = list(range(case.chains))  # Timers by priority; the top chain's subscription is -1.
-    arrivals: list[int] = []
-    now = 0
-    while True:
-        while arrivals and arrivals[0] <= now:
-            heapq.heappop(arrivals)
-            heapq.heappush(ready, -1)
-        if not ready:
-            now = arrivals[0]
-            continue
-        job = heapq.heappop(ready)
-        now += case.callback
-        if job == -1:
-            return now
-        if job == 0:
-            up = LINK.message(case.up_bytes)
-            sent = now + up + (LINK.handshake + up if lost else 0)
-            arrival = sent + LINK.turnaround + LINK.message(case.down_bytes)
-            heapq.heappush(arrivals, arrival)
-
-
-def test_the_formula_is_what_a_simulation_of_cpu_and_link_gives() -> None:
-    for chains in (1, 2, 3, 5, 8):
-        for wcet_ms in (1, 3, 10, 25, 60):
-            for size in (8, 100, 400):
-                for lost in (False, True):
-                    case = SerialChains(chains, wcet_ms * MS, size, reliable=True)
-                    assert tide_latency(case, LINK, lost) == simulated_tide(case, lost)
-                    assert tide_latency(case, LINK, lost) <= tide_limit(case, LINK, lost)

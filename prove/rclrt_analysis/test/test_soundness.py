@@ -212,9 +212,6 @@ CASES: dict[str, tuple[str, Callable[[random.Random], System]]] = {
     "several": ("exact", lambda rng: with_subscriptions(rng, (EVENTS, ISOLATED, WAIT_SET), 2)),
 }
 
-IN_BATCHES = ("theorem_1", "nonpreemptive_fp", "nonpreemptive_edf", "fifo", "wait_set")
-"""Those that `test_batch` holds against 125,000 runs of tasks as well."""
-
 
 @dataclass
 class Tally:
@@ -281,7 +278,7 @@ def test_no_simulated_response_exceeds_its_bound(case: str) -> None:
     method, make = CASES[case]
     rng = random.Random(case)
     tally = Tally()
-    wanted = EFFORT * (8_000 if case in IN_BATCHES else 30_000)
+    wanted = EFFORT * 30_000
     while tally.task_runs < wanted and tally.systems < 1_000 * EFFORT:
         check(make(rng), method, rng, 8, tally)
         tally.systems += 1

@@ -96,11 +96,6 @@ def _points(period: Ints, first: Ints, low: int, end: int) -> Ints | None:
     return np.unique(np.concatenate(points)) if points else np.zeros(0, dtype=np.int64)
 
 
-def theorem_2(tasks: TaskSet) -> bool:
-    """Return whether every deadline is shown to be met."""
-    return not no_theorem_2(tasks)
-
-
 def no_theorem_2(tasks: TaskSet) -> int:
     """Return 0 if every deadline is met [Teper25 Theorem 2], [George96]; else why not, see `lost`.
 
