@@ -41,7 +41,8 @@ mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mount -t debugfs debug /sys/kernel/debug
-mount -t tmpfs tmp /tmp
+# Not a mount, which would hide libraries whose place is below /tmp on the host.
+chmod 1777 /tmp
 mkdir -p /dev/shm
 mount -t tmpfs shm /dev/shm
 echo 1 > /proc/sys/kernel/printk
