@@ -209,6 +209,17 @@ def test_a_callback_that_waits_for_all_inputs_adds_the_gap_of_the_others() -> No
     assert result.chains[0].hops[1].waiting == 40 * MS
 
 
+def test_a_job_with_nothing_left_to_do_ends_before_what_is_released_at_that_instant() -> None:
+    # "low" publishes with its last step, at 40 ms, to a callback that is more urgent and takes no time.
+    lines = [timer("high", 40, 11, 9), timer("middle", 84, 11, 8), timer("low", 100, 18, 1)]
+    lines += [subscription("sink", 0, "low", ", priority: 9")]
+    assert bounds(analysed(ISOLATED, *lines))["low"] == 40
+    text = "".join(f"  - {{{line}}}\n" for line in lines)
+    system = model(f"executors: [{ISOLATED}]\ncallbacks:\n{text}")
+    run = simulate(system, 100 * MS, offsets={"high": 0, "middle": 0, "low": 0})
+    assert run.worst()["low"][0] == 40 * MS
+
+
 def test_a_chain_that_waits_for_another_to_start_is_outside_of_its_bound() -> None:
     lines = [timer("a", 50, 17, 2), timer("b", 100, 83, 1) + ", bcet_ms: 77"]
     lines += [subscription("f", 1, "a, b", ", activation: all")]

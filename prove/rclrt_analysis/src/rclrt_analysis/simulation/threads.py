@@ -201,7 +201,7 @@ class Cores:
                     ended.append(job)
         self._running = {c: job for c, job in self._running.items() if job not in ended}
         self._end(ended)
-        if ended:
+        if there:
             self._end_what_has_nothing_left()
         self._plan()
 
