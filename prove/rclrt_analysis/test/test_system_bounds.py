@@ -210,7 +210,7 @@ def test_a_callback_that_waits_for_all_inputs_adds_the_gap_of_the_others() -> No
 
 
 def test_a_job_with_nothing_left_to_do_ends_before_what_is_released_at_that_instant() -> None:
-    # "low" publishes with its last step, at 40 ms, to a callback that is more urgent and takes no time.
+    # "low" publishes with its last step, at 40 ms, to a more urgent callback that takes no time.
     lines = [timer("high", 40, 11, 9), timer("middle", 84, 11, 8), timer("low", 100, 18, 1)]
     lines += [subscription("sink", 0, "low", ", priority: 9")]
     assert bounds(analysed(ISOLATED, *lines))["low"] == 40

@@ -1,9 +1,10 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads `chains`, and the fields of callbacks that a proof takes for granted.
-#ifndef CHAIN_FIELDS_HPP_
-#define CHAIN_FIELDS_HPP_
+/// Readers of the fields that several entries of a parameters file have: attributes, budgets, chains, what a proof
+/// takes for granted.
+#ifndef FIELDS_HPP_
+#define FIELDS_HPP_
 
 #include <optional>
 #include <string>
@@ -17,18 +18,14 @@
 namespace rclrt_config
 {
 
-/// The fields that end in scheduling attributes, and which of them go together.
-
-/// Their names, and those in `more`.
+/// The names of the fields that end in scheduling attributes, and those in `more`.
 std::vector<std::string> attribute_field_names(const std::vector<std::string> & more = {});
 
 /// Throws YamlError if values are impossible in themselves or beside the entry's scheduling_policy.
 /// Without that, they may still turn out to be once they are put over other attributes.
 AttributeFields read_attribute_fields(const YamlMap & map, int cpu_count);
 
-/// The field `budget` of callbacks, groups and chains.
-
-/// Empty if the field is not there. Of a callback that may be a timer, `owner` is kTimer.
+/// The field `budget` of callbacks, groups and chains: empty if it is not there. Of a callback that may be a timer, `owner` is kTimer.
 std::optional<rclrt_core::Budget> read_budget(const YamlMap & of, rclrt_core::BudgetOwner owner);
 
 /// What the proof of a plan takes for granted of a callback.
@@ -40,4 +37,4 @@ std::vector<Chain> read_chains(const YAML::Node & map, const std::string & file)
 
 }  // namespace rclrt_config
 
-#endif  // CHAIN_FIELDS_HPP_
+#endif  // FIELDS_HPP_

@@ -23,22 +23,18 @@ constexpr int kLooksInARow = 3;
 /// Releases of a callback that nobody has looked at yet: those of a burst.
 constexpr std::size_t kMaxReleases = 100'000;
 
-bool is_real_time(uint8_t policy)
+/// What a record says may be of another version, or damaged.
+SchedulingPolicy policy_of(uint8_t number)
 {
-  return policy == RCLRT_POLICY_FIFO || policy == RCLRT_POLICY_RR;
+  return number < std::size(rclrt_core::kPolicies) ? SchedulingPolicy(number)
+                                                   : SchedulingPolicy::kUnchanged;
 }
 
-bool is_real_time(const Attributes & attributes)
-{
-  return attributes.policy == SchedulingPolicy::kFifo ||
-         attributes.policy == SchedulingPolicy::kRoundRobin;
-}
+bool is_fixed_priority(uint8_t policy) { return is_fixed_priority(policy_of(policy)); }
 
-const char * word(uint8_t policy)
+bool is_fixed_priority(const Attributes & attributes)
 {
-  static const char * const words[] = {"unknown", "other", "batch",    "idle",
-                                       "fifo",    "rr",    "deadline", "ext"};
-  return words[std::min<std::size_t>(policy, std::size(words) - 1)];
+  return is_fixed_priority(attributes.policy);
 }
 
 }  // namespace
@@ -84,7 +80,7 @@ void Assumptions::add_job(Callback & callback, const rclrt_job_record & record)
   }
   if (record.thread != 0 && record.policy != RCLRT_POLICY_UNKNOWN) {
     Asked & asked = asked_[record.thread];
-    asked.is_real_time = asked.is_real_time && is_real_time(record.policy);
+    asked.is_real_time = asked.is_real_time && is_fixed_priority(record.policy);
     asked.least = std::min<int>(asked.least, record.priority);
     asked.callback = callback.name;
   }
@@ -117,15 +113,17 @@ void Assumptions::check_attributes(const Callback & callback, const rclrt_job_re
     }
     return;
   }
-  const std::string now = word(record.policy);
+  const std::string now = to_string(policy_of(record.policy));
   const bool is_by_deadline =
     wanted.policy == SchedulingPolicy::kDeadline || wanted.policy == SchedulingPolicy::kExt;
   const auto policy = static_cast<uint8_t>(wanted.policy);  // the numbers are those of records
   if (is_by_deadline && record.policy != RCLRT_POLICY_UNKNOWN && record.policy != policy) {
-    tell(callback.name, "policy", "runs under " + now + "; the file says " + word(policy));
+    tell(
+      callback.name, "policy",
+      "runs under " + now + "; the file says " + to_string(policy_of(policy)));
   }
-  if (is_real_time(wanted) && record.policy != RCLRT_POLICY_UNKNOWN) {
-    if (!is_real_time(record.policy)) {
+  if (is_fixed_priority(wanted) && record.policy != RCLRT_POLICY_UNKNOWN) {
+    if (!is_fixed_priority(record.policy)) {
       tell(callback.name, "policy", "runs under " + now + ", which any program may preempt");
     } else if (record.priority != wanted.priority) {
       tell(
@@ -190,10 +188,10 @@ void Assumptions::look_at_threads(
     const std::string what = "thread " + std::to_string(thread.id);
     const auto asked = asked_.find(static_cast<uint32_t>(thread.id));
     if (asked == asked_.end()) {
-      if (is_real_time(now)) {
+      if (is_fixed_priority(now)) {
         urgent_.insert(thread.id);
       }
-      if (is_odd(what, urgent_.count(thread.id) > 0 && !is_real_time(now))) {
+      if (is_odd(what, urgent_.count(thread.id) > 0 && !is_fixed_priority(now))) {
         tell("", what.c_str(), what + " '" + thread.name + "' is not real-time any more");
       }
       continue;
@@ -203,7 +201,7 @@ void Assumptions::look_at_threads(
       continue;
     }
     // What a job lends or inherits is more, never less than what was asked for.
-    const bool is_less = !is_real_time(now) || now.priority < least;
+    const bool is_less = !is_fixed_priority(now) || now.priority < least;
     if (is_odd(what, is_less)) {
       tell(
         asked->second.callback, what.c_str(),

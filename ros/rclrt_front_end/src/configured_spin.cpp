@@ -27,14 +27,6 @@ constexpr int kHighestPriority = 99;
 // Looks are a second apart, see Teller::Watch. The first one is at once.
 constexpr int kLooksBeforeTold = 3;
 
-bool is_realtime(const Attributes & attributes)
-{
-  return attributes.policy == SchedulingPolicy::kFifo ||
-         attributes.policy == SchedulingPolicy::kRoundRobin ||
-         attributes.policy == SchedulingPolicy::kDeadline ||
-         attributes.policy == SchedulingPolicy::kExt;
-}
-
 }  // namespace
 
 // For what the callbacks that are here ask for: a scheduler of deadlines, and threads that outrank them.
@@ -188,10 +180,8 @@ void ConfiguredEngine::choose_deadline_scheduler()
   }
   for (const auto & callback : all) {
     const Attributes attributes = engine_->attributes(*callback);
-    const bool is_fixed = attributes.policy == SchedulingPolicy::kFifo ||
-                          attributes.policy == SchedulingPolicy::kRoundRobin;
     const Attributes of_ext = os_attributes(engine_->attributes(**ext));
-    if (is_fixed && !more_urgent(attributes, of_ext)) {
+    if (is_fixed_priority(attributes.policy) && !more_urgent(attributes, of_ext)) {
       report(
         {"'" + callback->name() + "'",
          "its priority " + std::to_string(attributes.priority) +
@@ -270,7 +260,7 @@ Status ConfiguredEngine::outrank_callbacks()
   std::string whose;
   for (const auto & callback : engine_->callbacks()) {
     const Attributes attributes = os_attributes(engine_->attributes(*callback));
-    if (is_realtime(attributes) && (whose.empty() || more_urgent(attributes, most_urgent))) {
+    if (is_strict(attributes.policy) && (whose.empty() || more_urgent(attributes, most_urgent))) {
       most_urgent = attributes;
       whose = callback->name();
     }

@@ -20,12 +20,9 @@ constexpr char kOurs[] = "rclrt";
 constexpr int kLooksForNames = 100;
 constexpr std::chrono::milliseconds kBetweenLooksForNames(1);
 
-bool is_realtime(const rclrt_core::Attributes & attributes)
+bool is_real_time(rclrt_core::SchedulingPolicy policy)
 {
-  using rclrt_core::SchedulingPolicy;
-  return attributes.policy == SchedulingPolicy::kFifo ||
-         attributes.policy == SchedulingPolicy::kRoundRobin ||
-         attributes.policy == SchedulingPolicy::kDeadline;
+  return is_fixed_priority(policy) || facts(policy).has_reservation;
 }
 
 bool stands_for_many(const std::string & pattern)
@@ -168,7 +165,7 @@ bool NamedThreads::is_for_busy(Need * need, const Wish & wish, const std::string
 {
   const auto & busy = need->busy_waiting;
   if (
-    !stands_for_many(wish.pattern) || !is_realtime(wish.wanted) ||
+    !stands_for_many(wish.pattern) || !is_real_time(wish.wanted.policy) ||
     std::none_of(busy.begin(), busy.end(), [&thread](const std::string & pattern) {
       return is_name_of(pattern, thread);
     })) {

@@ -10,6 +10,7 @@
 #define RCLRT_CORE__ATTRIBUTES_HPP_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,8 +34,44 @@ enum class SchedulingPolicy : uint8_t
   kExt,         ///< by the absolute deadline of the job, see DeadlineScheduler
 };
 
-/// Name used in configuration files: "other", "batch", "idle", "fifo", "rr", "deadline", "ext".
-const char * to_string(SchedulingPolicy policy) noexcept;
+struct PolicyFacts
+{
+  SchedulingPolicy policy;
+  const char * word;     ///< in parameters files
+  uint32_t in_kernel;    ///< the number in the kernel's interface; <sched.h> lacks some
+  uint32_t level;        ///< larger is more urgent; the policy's own values decide between equals
+  bool has_priority;     ///< 1-99
+  bool has_nice;         ///< -20 to 19
+  bool has_reservation;  ///< runtime, deadline, period
+};
+
+/// A row for each policy, in the order of SchedulingPolicy. Trace records number policies in this order, too.
+inline constexpr PolicyFacts kPolicies[] = {
+  {SchedulingPolicy::kUnchanged, "unchanged", 0, 1, false, false, false},
+  {SchedulingPolicy::kOther, "other", 0, 1, false, true, false},
+  {SchedulingPolicy::kBatch, "batch", 3, 1, false, true, false},
+  {SchedulingPolicy::kIdle, "idle", 5, 0, false, false, false},
+  {SchedulingPolicy::kFifo, "fifo", 1, 3, true, false, false},
+  {SchedulingPolicy::kRoundRobin, "rr", 2, 3, true, false, false},
+  {SchedulingPolicy::kDeadline, "deadline", 6, 4, false, false, true},
+  {SchedulingPolicy::kExt, "ext", 7, 2, false, false, false},
+};
+
+constexpr const PolicyFacts & facts(SchedulingPolicy policy) noexcept
+{
+  return kPolicies[static_cast<std::size_t>(policy)];
+}
+
+/// fifo and rr.
+constexpr bool is_fixed_priority(SchedulingPolicy policy) noexcept
+{
+  return facts(policy).has_priority;
+}
+
+/// Whether a thread of this policy preempts ordinary threads at once: fifo, rr, deadline and ext.
+constexpr bool is_strict(SchedulingPolicy policy) noexcept { return facts(policy).level >= 2; }
+
+constexpr const char * to_string(SchedulingPolicy policy) noexcept { return facts(policy).word; }
 
 /// A set of CPUs by number, at most 1024; empty means "do not touch the affinity".
 class CpuSet

@@ -12,37 +12,6 @@ namespace rclrt_core
 namespace
 {
 
-bool has_priority(SchedulingPolicy policy)
-{
-  return policy == SchedulingPolicy::kFifo || policy == SchedulingPolicy::kRoundRobin;
-}
-
-bool has_nice(SchedulingPolicy policy)
-{
-  return policy == SchedulingPolicy::kOther || policy == SchedulingPolicy::kBatch;
-}
-
-// Larger is more urgent; policies of the same class are ordered by their parameters.
-int urgency_class(SchedulingPolicy policy)
-{
-  switch (policy) {
-    case SchedulingPolicy::kDeadline:
-      return 4;
-    case SchedulingPolicy::kFifo:
-    case SchedulingPolicy::kRoundRobin:
-      return 3;
-    case SchedulingPolicy::kExt:
-      return 2;
-    case SchedulingPolicy::kUnchanged:
-    case SchedulingPolicy::kOther:
-    case SchedulingPolicy::kBatch:
-      return 1;
-    case SchedulingPolicy::kIdle:
-      return 0;
-  }
-  return 0;
-}
-
 std::size_t word_of(int cpu) { return static_cast<std::size_t>(cpu) / 64; }
 uint64_t bit_of(int cpu) { return uint64_t{1} << (static_cast<unsigned>(cpu) % 64); }
 
@@ -52,29 +21,6 @@ std::string in_nanoseconds(Duration duration) { return std::to_string(duration.c
 constexpr Duration kMinRuntime{1024};
 
 }  // namespace
-
-const char * to_string(SchedulingPolicy policy) noexcept
-{
-  switch (policy) {
-    case SchedulingPolicy::kUnchanged:
-      return "unchanged";
-    case SchedulingPolicy::kOther:
-      return "other";
-    case SchedulingPolicy::kBatch:
-      return "batch";
-    case SchedulingPolicy::kIdle:
-      return "idle";
-    case SchedulingPolicy::kFifo:
-      return "fifo";
-    case SchedulingPolicy::kRoundRobin:
-      return "rr";
-    case SchedulingPolicy::kDeadline:
-      return "deadline";
-    case SchedulingPolicy::kExt:
-      return "ext";
-  }
-  return "unknown";
-}
 
 CpuSet::CpuSet(const std::vector<int> & cpus)
 {
@@ -142,11 +88,11 @@ bool operator==(const Attributes & a, const Attributes & b) noexcept
 std::string to_string(const Attributes & attributes)
 {
   std::string text = to_string(attributes.policy);
-  if (has_priority(attributes.policy)) {
+  if (facts(attributes.policy).has_priority) {
     text += ", priority " + std::to_string(attributes.priority);
-  } else if (has_nice(attributes.policy)) {
+  } else if (facts(attributes.policy).has_nice) {
     text += ", nice " + std::to_string(attributes.nice);
-  } else if (attributes.policy == SchedulingPolicy::kDeadline) {
+  } else if (facts(attributes.policy).has_reservation) {
     text += ", runtime " + in_nanoseconds(attributes.runtime) + ", deadline " +
             in_nanoseconds(attributes.deadline) + ", period " + in_nanoseconds(attributes.period);
   }
@@ -161,12 +107,12 @@ uint32_t urgency_level(const Attributes & attributes) noexcept
   constexpr uint32_t kLevelsOfAClass = 256;
   static_assert(kFirstStrictLevel == 2 * kLevelsOfAClass, "ext and above");
   uint32_t within = 0;
-  if (has_priority(attributes.policy)) {
+  if (facts(attributes.policy).has_priority) {
     within = static_cast<uint32_t>(attributes.priority);
-  } else if (urgency_class(attributes.policy) == 1) {
-    within = static_cast<uint32_t>(20 - (has_nice(attributes.policy) ? attributes.nice : 0));
+  } else if (facts(attributes.policy).level == 1) {
+    within = static_cast<uint32_t>(20 - (facts(attributes.policy).has_nice ? attributes.nice : 0));
   }
-  return static_cast<uint32_t>(urgency_class(attributes.policy)) * kLevelsOfAClass + within;
+  return facts(attributes.policy).level * kLevelsOfAClass + within;
 }
 
 bool more_urgent(const Attributes & a, const Attributes & b) noexcept
@@ -186,7 +132,7 @@ Status validate(const Attributes & attributes, int cpu_count, const std::string 
   };
   const SchedulingPolicy policy = attributes.policy;
 
-  if (has_priority(policy)) {
+  if (facts(policy).has_priority) {
     if (attributes.priority < 1 || attributes.priority > 99) {
       return wrong("priority is " + std::to_string(attributes.priority) + ", must be 1 to 99");
     }
@@ -196,7 +142,7 @@ Status validate(const Attributes & attributes, int cpu_count, const std::string 
       ", but only scheduling_policy fifo and rr have one; remove it");
   }
 
-  if (has_nice(policy)) {
+  if (facts(policy).has_nice) {
     if (attributes.nice < -20 || attributes.nice > 19) {
       return wrong("nice is " + std::to_string(attributes.nice) + ", must be -20 to 19");
     }
@@ -220,7 +166,7 @@ Status validate(const Attributes & attributes, int cpu_count, const std::string 
   for (const auto & duration : durations) {
     const std::string is =
       std::string(duration.name) + " is " + in_nanoseconds(duration.value) + ", ";
-    if (policy != SchedulingPolicy::kDeadline) {
+    if (!facts(policy).has_reservation) {
       if (duration.value != Duration{0}) {
         return wrong(is + "but only scheduling_policy deadline has one; remove it");
       }

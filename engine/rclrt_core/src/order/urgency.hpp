@@ -26,11 +26,6 @@ uint32_t urgency_level(const Attributes & attributes) noexcept;
 /// From this level on, a more urgent thread preempts a less urgent one at once; below it, threads share the CPU.
 constexpr uint32_t kFirstStrictLevel = 2 * 256;
 
-inline bool is_fixed_priority(SchedulingPolicy policy) noexcept
-{
-  return policy == SchedulingPolicy::kFifo || policy == SchedulingPolicy::kRoundRobin;
-}
-
 struct Urgency
 {
   uint32_t level = 0;

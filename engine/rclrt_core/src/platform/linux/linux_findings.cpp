@@ -39,31 +39,26 @@ const char * const kMemlockFix =
 
 std::string why_eperm(const Attributes & attributes)
 {
-  switch (attributes.policy) {
-    case SchedulingPolicy::kFifo:
-    case SchedulingPolicy::kRoundRobin:
-    case SchedulingPolicy::kExt:
-      return why_no_realtime(realtime_facts(attributes.priority));
-    case SchedulingPolicy::kDeadline:
-      if (!has_capability_of_machine(CAP_SYS_NICE)) {
-        return "SCHED_DEADLINE always needs CAP_SYS_NICE: run as root, or give it to the service "
-               "(systemd: AmbientCapabilities=CAP_SYS_NICE; container: --cap-add sys_nice). That "
-               "of "
-               "a user namespace (rootless container) does not count";
-      }
-      return "A SCHED_DEADLINE thread must be allowed on all CPUs of its root domain: remove its "
-             "cpu_affinity, or make an exclusive cpuset of those CPUs, or switch admission control "
-             "off (sysctl kernel.sched_rt_runtime_us=-1)";
-    case SchedulingPolicy::kOther:
-    case SchedulingPolicy::kBatch:
-    case SchedulingPolicy::kIdle:
-      return "A smaller nice than the present one, or leaving idle, needs RLIMIT_NICE, which is " +
-             limit_text(RLIMIT_NICE) + " (20 - nice is allowed). Add the line '@realtime - nice " +
-             std::to_string(attributes.nice) +
-             "' to /etc/security/limits.d/realtime.conf and log in as a member of that group, or "
-             "give CAP_SYS_NICE";
-    case SchedulingPolicy::kUnchanged:
-      break;
+  if (facts(attributes.policy).has_reservation) {
+    if (!has_capability_of_machine(CAP_SYS_NICE)) {
+      return "SCHED_DEADLINE always needs CAP_SYS_NICE: run as root, or give it to the service "
+             "(systemd: AmbientCapabilities=CAP_SYS_NICE; container: --cap-add sys_nice). That of "
+             "a "
+             "user namespace (rootless container) does not count";
+    }
+    return "A SCHED_DEADLINE thread must be allowed on all CPUs of its root domain: remove its "
+           "cpu_affinity, or make an exclusive cpuset of those CPUs, or switch admission control "
+           "off (sysctl kernel.sched_rt_runtime_us=-1)";
+  }
+  if (is_strict(attributes.policy)) {
+    return why_no_realtime(realtime_facts(attributes.priority));
+  }
+  if (attributes.policy != SchedulingPolicy::kUnchanged) {
+    return "A smaller nice than the present one, or leaving idle, needs RLIMIT_NICE, which is " +
+           limit_text(RLIMIT_NICE) + " (20 - nice is allowed). Add the line '@realtime - nice " +
+           std::to_string(attributes.nice) +
+           "' to /etc/security/limits.d/realtime.conf and log in as a member of that group, or "
+           "give CAP_SYS_NICE";
   }
   return "The thread belongs to another user: CAP_SYS_NICE is needed";
 }

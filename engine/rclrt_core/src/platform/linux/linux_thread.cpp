@@ -109,11 +109,10 @@ Status cannot_start(const ThreadOptions & options, int error_number)
 int create(
   pthread_attr_t * attributes, const Attributes & wanted, Start * start, pthread_t * id) noexcept
 {
-  const bool is_fifo = wanted.policy == SchedulingPolicy::kFifo;
-  if (is_fifo || wanted.policy == SchedulingPolicy::kRoundRobin) {
+  if (is_fixed_priority(wanted.policy)) {
     sched_param parameters{};
     parameters.sched_priority = wanted.priority;
-    pthread_attr_setschedpolicy(attributes, is_fifo ? SCHED_FIFO : SCHED_RR);
+    pthread_attr_setschedpolicy(attributes, static_cast<int>(facts(wanted.policy).in_kernel));
     pthread_attr_setschedparam(attributes, &parameters);
     pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
     if (pthread_create(id, attributes, &thread_main, start) == 0) {

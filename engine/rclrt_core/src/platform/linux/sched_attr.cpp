@@ -29,56 +29,16 @@ struct KernelSchedAttr
 };
 static_assert(sizeof(KernelSchedAttr) == 48, "SCHED_ATTR_SIZE_VER0");
 
-// Values of the kernel's interface; <sched.h> hides some of them or lacks them.
-constexpr uint32_t kSchedOther = 0;
-constexpr uint32_t kSchedFifo = 1;
-constexpr uint32_t kSchedRoundRobin = 2;
-constexpr uint32_t kSchedBatch = 3;
-constexpr uint32_t kSchedIdle = 5;
-constexpr uint32_t kSchedDeadline = 6;
-constexpr uint32_t kSchedExt = 7;
 constexpr uint64_t kResetOnFork = 1;
-
-uint32_t to_kernel(SchedulingPolicy policy)
-{
-  switch (policy) {
-    case SchedulingPolicy::kBatch:
-      return kSchedBatch;
-    case SchedulingPolicy::kIdle:
-      return kSchedIdle;
-    case SchedulingPolicy::kFifo:
-      return kSchedFifo;
-    case SchedulingPolicy::kRoundRobin:
-      return kSchedRoundRobin;
-    case SchedulingPolicy::kDeadline:
-      return kSchedDeadline;
-    case SchedulingPolicy::kExt:
-      return kSchedExt;
-    case SchedulingPolicy::kUnchanged:
-    case SchedulingPolicy::kOther:
-      break;
-  }
-  return kSchedOther;
-}
 
 SchedulingPolicy from_kernel(uint32_t policy)
 {
-  switch (policy) {
-    case kSchedBatch:
-      return SchedulingPolicy::kBatch;
-    case kSchedIdle:
-      return SchedulingPolicy::kIdle;
-    case kSchedFifo:
-      return SchedulingPolicy::kFifo;
-    case kSchedRoundRobin:
-      return SchedulingPolicy::kRoundRobin;
-    case kSchedDeadline:
-      return SchedulingPolicy::kDeadline;
-    case kSchedExt:
-      return SchedulingPolicy::kExt;
-    default:
-      return SchedulingPolicy::kOther;
+  for (const PolicyFacts & known : kPolicies) {
+    if (known.in_kernel == policy && known.policy != SchedulingPolicy::kUnchanged) {
+      return known.policy;
+    }
   }
+  return SchedulingPolicy::kOther;
 }
 
 int errno_of(long result) { return result < 0 ? errno : 0; }
@@ -89,7 +49,7 @@ int set_policy(ThreadId thread, const Attributes & attributes) noexcept
 {
   KernelSchedAttr attr{};
   attr.size = sizeof(attr);
-  attr.policy = to_kernel(attributes.policy);
+  attr.policy = facts(attributes.policy).in_kernel;
   attr.flags = attributes.inherited_by_children ? 0 : kResetOnFork;
   attr.nice = attributes.nice;
   attr.priority = static_cast<uint32_t>(attributes.priority);
@@ -110,24 +70,17 @@ int get_policy(ThreadId thread, Attributes * attributes) noexcept
   in_force.inherited_by_children = (attr.flags & kResetOnFork) == 0;
   in_force.policy = from_kernel(attr.policy);
   // The kernel uses the fields of other policies for other things, e.g. runtime for a time slice.
-  switch (in_force.policy) {
-    case SchedulingPolicy::kOther:
-    case SchedulingPolicy::kBatch:
-      in_force.nice = attr.nice;
-      break;
-    case SchedulingPolicy::kFifo:
-    case SchedulingPolicy::kRoundRobin:
-      in_force.priority = static_cast<int>(attr.priority);
-      break;
-    case SchedulingPolicy::kDeadline:
-      in_force.runtime = Duration(static_cast<int64_t>(attr.runtime_ns));
-      in_force.deadline = Duration(static_cast<int64_t>(attr.deadline_ns));
-      in_force.period = Duration(static_cast<int64_t>(attr.period_ns));
-      break;
-    case SchedulingPolicy::kUnchanged:
-    case SchedulingPolicy::kIdle:
-    case SchedulingPolicy::kExt:
-      break;
+  const PolicyFacts & has = facts(in_force.policy);
+  if (has.has_nice) {
+    in_force.nice = attr.nice;
+  }
+  if (has.has_priority) {
+    in_force.priority = static_cast<int>(attr.priority);
+  }
+  if (has.has_reservation) {
+    in_force.runtime = Duration(static_cast<int64_t>(attr.runtime_ns));
+    in_force.deadline = Duration(static_cast<int64_t>(attr.deadline_ns));
+    in_force.period = Duration(static_cast<int64_t>(attr.period_ns));
   }
   *attributes = in_force;
   return 0;

@@ -21,9 +21,9 @@ from rclrt_tools.live.activity import Activity
 from rclrt_tools.live.files import Process, has_owner, live_files, printable, reason
 from rclrt_tools.live.follow import Follower, Tail, probed_files
 from rclrt_tools.live.record import is_wanted
+from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import TraceError
 
-POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
 MAX_THREADS = 4096
 
 
@@ -76,7 +76,7 @@ def _read(folder: str, number: int) -> Thread | None:
         status = dict(
             line.split(":\t", 1) for line in _text(f"{folder}/status").splitlines() if ":\t" in line
         )
-        policy = POLICIES.get(int(fields[38]), fields[38])
+        policy = layout.POLICIES_OF_LINUX.get(int(fields[38]), fields[38])
         priority = {"fifo": fields[37], "rr": fields[37], "other": fields[16], "batch": fields[16]}
         return Thread(
             number,

@@ -17,9 +17,6 @@ from rclrt_tools.live.files import printable
 from rclrt_tools.observe.parts import Part
 from rclrt_tools.trace import NO_DEADLINE, Entry, Records, layout
 
-LINUX = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
-"""Scheduling policies by the kernel's numbers."""
-
 HAVE_PRIORITY = (layout.POLICY_FIFO, layout.POLICY_RR)
 HAVE_NICE = (layout.POLICY_OTHER, layout.POLICY_BATCH)
 
@@ -50,7 +47,7 @@ def threads_of(process: int) -> list[Thread]:
             cpus = tuple(sorted(os.sched_getaffinity(number)))
         except (OSError, UnicodeError):
             continue  # It has ended.
-        word = LINUX.get(policy, str(policy))
+        word = layout.POLICIES_OF_LINUX.get(policy, str(policy))
         found.append(Thread(number, printable(comm), word, priority, cpus))
     return found
 

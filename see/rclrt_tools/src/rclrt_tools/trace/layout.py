@@ -49,6 +49,7 @@ MODELS = ("unknown", "events", "pool", "isolated")
 ORDERINGS = ("unknown", "first_come", "fixed_priority", "edf")
 KINDS = ("unknown", "timer", "subscription", "service", "client", "waitable")
 POLICIES = ("unknown", "other", "batch", "idle", "fifo", "rr", "deadline", "ext")
+POLICIES_OF_LINUX = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
 
 RECORD = np.dtype(
     [
