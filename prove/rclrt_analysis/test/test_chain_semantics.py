@@ -403,11 +403,11 @@ def test_a_proof_names_what_it_rests_on_and_whence() -> None:
     text = to_text(system, result)
     assert "  wcet_ms analysed: /steer/timer/20ms\n" in text
     assert "  wcet_ms measured, x 1.5: /lidar/timer/100ms, " in text
-    assert "  period_ms not said: " in text
+    assert "  period_ms of unknown origin: " in text
     rests = {one["name"]: one["rests_on"] for one in json.loads(to_json(system, result))["chains"]}
     # The first begins and ends on the executor that nobody else sends to.
     counts = [(one["field"], one["origin"], one["callbacks"]) for one in rests["k"]]
-    assert counts == [("wcet_ms", "measured", 2), ("period_ms", "not said", 1)]
+    assert counts == [("wcet_ms", "measured", 2), ("period_ms", "of unknown origin", 1)]
     counts = [(one["field"], one["origin"], one["callbacks"]) for one in rests["l"]]
     assert counts[:2] == [("wcet_ms", "analysed", 1), ("wcet_ms", "measured", 6)]
 

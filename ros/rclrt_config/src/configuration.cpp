@@ -33,12 +33,12 @@ Status read_text(const std::string & path, std::string * text)
   while (file.read(block, sizeof(block)) || file.gcount() > 0) {
     text->append(block, static_cast<std::size_t>(file.gcount()));
     if (text->size() > kMaxFileSize) {
-      return Status::error(path + ": longer than 16 MiB. This is no configuration file");
+      return Status::error(path + ": longer than 16 MiB. This is no parameters file");
     }
   }
   if (!file.eof()) {  // also if it could not be opened, or is a folder
     return Status::error(
-      "configuration file '" + path + "' cannot be read. Check its name and its permissions");
+      "parameters file '" + path + "' cannot be read. Check its name and its permissions");
   }
   return {};
 }

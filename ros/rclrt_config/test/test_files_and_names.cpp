@@ -103,7 +103,7 @@ TEST_F(Find, a_file_that_is_asked_for_must_be_there_and_have_entries)
     error(write("plain.yaml", "/a: {ros__parameters: {speed: 2}}\n")),
     HasSubstr("plain.yaml: nothing in it is for an executor"));
   setenv("RCLRT_CONFIGURATION", missing.c_str(), 1);
-  EXPECT_THAT(error(""), StartsWith("RCLRT_CONFIGURATION: configuration file"));
+  EXPECT_THAT(error(""), StartsWith("RCLRT_CONFIGURATION: parameters file"));
 }
 
 TEST_F(Find, an_error_names_the_file_it_is_in)

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a configuration file says is in force on the thread of the callback, whatever the executor;
+// What a parameters file says is in force on the thread of the callback, whatever the executor;
 // the nodes and the program do not know of it.
 
 #include <gmock/gmock.h>

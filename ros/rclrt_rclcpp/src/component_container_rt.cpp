@@ -9,7 +9,7 @@
 /// thread to spin it) of its own:
 ///   executor   preemptive (default), isolated, events
 ///   policy     fixed_priority (default), first_come, edf
-///   attributes a file that says what matters about callbacks; default: the parameter files' `rclrt`
+///   attributes a file that says what matters about callbacks; default: the parameters files' `rclrt`
 ///              entries, as everywhere
 ///   trace      a folder for trace files; default: none, unless the entries or RCLRT_TRACE name one
 

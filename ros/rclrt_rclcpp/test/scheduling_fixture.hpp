@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What only our executors have: options, configuration files, attributes of threads.
+/// What only our executors have: options, parameters files, attributes of threads.
 #ifndef SCHEDULING_FIXTURE_HPP_
 #define SCHEDULING_FIXTURE_HPP_
 

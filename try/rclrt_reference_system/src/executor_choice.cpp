@@ -117,7 +117,7 @@ Status choose_executor(
     return Status::error("unknown executor '" + name + "'. Use one of: " + names);
   }
   if (is_baseline(known->kind) && !configuration_file.empty()) {
-    return Status::error("executor '" + name + "' has no configuration file");
+    return Status::error("executor '" + name + "' takes no parameters file");
   }
   ExecutorChoice result{name, known->kind, known->policy, configuration_file};
   if (!policy.empty()) {

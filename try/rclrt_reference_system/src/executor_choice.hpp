@@ -55,7 +55,7 @@ rclrt_core::Status choose_executor(
 rclrt_rcl::Scheduling scheduling_for(
   const ExecutorChoice & choice, const PlannedCallback & callback, const ScenarioNode & node);
 
-/// Throws rclrt_rcl::Error if the configuration file is wrong; the text has file, line and column.
+/// Throws rclrt_rcl::Error if the parameters file is wrong; the text has file, line and column.
 std::unique_ptr<rclrt_rcl::Executor> make_executor(
   const ExecutorChoice & choice, const std::shared_ptr<rclrt_rcl::Context> & context);
 

@@ -50,7 +50,7 @@ TEST(ExecutorChoice, an_unknown_name_is_refused_and_the_known_ones_listed)
   EXPECT_THAT(refusal(""), HasSubstr("waitset_single, waitset_multi, static, events_fifo, "));
   EXPECT_THAT(refusal("preemptive", "lifo"), HasSubstr("unknown policy 'lifo'"));
   EXPECT_THAT(refusal("static", "rm"), HasSubstr("executor 'static' has no policy 'rm'"));
-  EXPECT_THAT(refusal("static", "", "x.yaml"), HasSubstr("has no configuration file"));
+  EXPECT_THAT(refusal("static", "", "x.yaml"), HasSubstr("takes no parameters file"));
 }
 
 TEST(ExecutorChoice, the_pool_and_the_isolated_threads_ask_the_os_for_the_priority)

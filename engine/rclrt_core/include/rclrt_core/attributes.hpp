@@ -98,7 +98,7 @@ public:
   }
   const Words & words() const noexcept { return words_; }
   std::vector<int> cpus() const;
-  /// As in configuration files, e.g. "0,2-3".
+  /// E.g. "0,2-3".
   std::string to_string() const;
 
   friend bool operator==(const CpuSet & a, const CpuSet & b) noexcept

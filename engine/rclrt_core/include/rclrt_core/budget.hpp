@@ -19,26 +19,26 @@ namespace rclrt_core
 enum class OnOverrun : uint8_t
 {
   kDemote,  ///< to the end of the period, the callback's jobs run without the priority that it asks for
-  kNotify,  ///< it is counted and told, nothing else
+  kNotify,  ///< statistics count it, and a finding says so; nothing else
 };
 
-/// Name used in configuration files: "demote", "notify".
+/// The word in parameters files: "demote", "notify".
 const char * to_string(OnOverrun reaction) noexcept;
 
 /// Which budgets give way if all together are more than the executor's capacity (EngineOptions::capacity).
 enum class Criticality : uint8_t
 {
-  kHigh,  ///< the last to come
-  kLow,  ///< before any that is high. Its timers and subscriptions do not run jobs whose deadline has passed
+  kHigh,  ///< gives way only after all that are low; among themselves the one that was added last
+  kLow,  ///< gives way first. Its timers and subscriptions do not run jobs whose deadline has passed
 };
 
-/// Name used in configuration files: "high", "low".
+/// The word in parameters files: "high", "low".
 const char * to_string(Criticality criticality) noexcept;
 
 /// A period begins with the first job that starts after the period before. While a job runs, periods follow each other.
 struct Budget
 {
-  // With less the thread that watches would do little else.
+  // With less the thread that watches over budgets would do little else.
   static constexpr Duration kMinRuntime = std::chrono::microseconds(100);
   static constexpr Duration kMinPeriod = std::chrono::milliseconds(1);
 

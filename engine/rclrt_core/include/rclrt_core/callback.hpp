@@ -45,7 +45,7 @@ enum class OverrunRule : uint8_t
 
 const char * to_string(OverrunRule rule) noexcept;
 
-/// What a user says about a callback: in code, through a front end, or in a configuration file. All of it is
+/// What a user says about a callback: in code, through a front end, or in a parameters file. All of it is
 /// optional.
 struct Scheduling
 {
@@ -96,7 +96,7 @@ struct CallbackOptions : Scheduling
   uint32_t depth = 1;
 };
 
-/// Counters of one callback since it was added. All only ever grow, but for the maxima they are.
+/// Counters of one callback since it was added. They only grow.
 struct CallbackStatistics
 {
   uint64_t released = 0;  ///< jobs released (including those dropped or skipped later)

@@ -73,10 +73,10 @@ public:
     Duration runtime{0};
     Duration period{0};
   };
-  /// The job that the slot's thread runs has a budget; without a period: it has none. When that is used up, others with
-  /// deadlines go first. The engine watches budgets itself. This is for when its watch comes too late, so a scheduler
-  /// that cannot do it does nothing. Also while another function is called for the slot. Real-time safe; takes no lock, and does not
-  /// call the OS.
+  /// The job that the slot's thread runs has a budget; a limit without a period: it has none. When it is used up, other
+  /// threads with deadlines go first. The engine watches budgets itself; this is for when its watch comes too late. So a
+  /// scheduler that cannot do it does nothing. May be called while another function is called for the slot. Real-time
+  /// safe; takes no lock, and does not call the OS.
   virtual void limit(Slot, const Limit &) noexcept {}
 
   /// Whether it orders anything. Once false, it stays so; then start() changes nothing, and another

@@ -84,9 +84,9 @@ struct EngineOptions
   /// mlockall() at start.
   bool lock_memory = false;
   AttributesMode attributes_mode = AttributesMode::kPrefer;
-  /// CPUs (perhaps a fraction) that all budgets together may have. 0: nobody asks. What does not fit has no more than
-  /// the background, and statistics and a finding say so; with AttributesMode::kRequire, adding it is an error unless
-  /// it is Criticality::kLow.
+  /// How many CPUs (perhaps a fraction) all budgets together may use. 0: no limit. Callbacks whose budget does not fit
+  /// run in the background, and statistics and a finding say so; with AttributesMode::kRequire, adding one is an error
+  /// unless it is Criticality::kLow.
   double capacity = 0;
   /// Orders the threads of callbacks with scheduling_policy ext. Null: these callbacks run without
   /// it, with a finding, or not at all (`attributes_mode`). The same holds for the jobs of a thread
@@ -103,7 +103,7 @@ struct EngineOptions
   std::shared_ptr<TraceMemory> trace_memory;
   /// Empty: stop. Must not throw.
   std::function<ExceptionAction(const Callback &, std::exception_ptr)> on_exception;
-  /// There is a new finding. Called from any thread, also from one of the engine's before or after
+  /// Called when there is a new finding. From any thread, also from one of the engine's before or after
   /// a job, and under the engine's locks. So it must only pass the news on to another thread, which
   /// then asks for findings(). Must not throw.
   std::function<void()> on_finding;
@@ -148,8 +148,8 @@ struct WaitingReport
 
   std::string callback;
   CallbackKind kind = CallbackKind::kWaitable;
-  uint64_t begun = 0;  ///< its jobs so far
-  /// The jobs that it waits for: those of its group, if that is busy; else, if all its threads are, theirs.
+  uint64_t begun = 0;  ///< how many of its jobs have begun so far
+  /// The jobs that it waits for: those of its group, if the group is busy; else those that keep all its threads busy.
   std::vector<Keeper> keepers;
   bool is_group_busy = false;
 };
@@ -197,7 +197,8 @@ public:
   bool wait_until_idle(const std::shared_ptr<Callback> & callback);
   /// Those that are here now, in no particular order.
   std::vector<std::shared_ptr<Callback>> callbacks() const;
-  /// Change attributes of a callback from its next job on.
+  /// Change attributes of a callback from its next job on. Errors: impossible attributes, a callback of another engine
+  /// or one that was removed. Not real-time safe.
   Status set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & attributes);
 
   /// The attributes that the callback's thread is given while it runs: its own, or else its
@@ -283,16 +284,16 @@ public:
 
   CallbackStatistics statistics(const Callback & callback) const;
   std::vector<Finding> findings() const;
-  /// Threads of the engine that exist now. Two system calls a thread.
+  /// Threads of the engine that exist now. Two system calls for each. Allocates.
   std::vector<ThreadReport> threads() const;
-  /// Threads that have not the CPUs any more that were granted to them get these again, if that is possible, and are a
-  /// finding. To be called now and then: only what is so twice counts. Not real-time safe.
+  /// Look whether threads have lost CPUs that the OS had granted to them: ask for these again, with a finding. Call it
+  /// now and then: it acts when it sees the same loss at two calls. Not real-time safe.
   void keep_cpus();
   /// Callbacks that wait at this moment, in no particular order. One lock for each callback.
   std::vector<WaitingReport> waiting() const;
   /// Hand out the records made since the last call, oldest first within a thread.
   void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
-  /// What the records refer to, and how many were overwritten before read_trace() came for them.
+  /// What the records refer to, and how many were overwritten before read_trace() read them.
   TraceSource trace_source() const;
 
 private:
@@ -330,7 +331,7 @@ public:
 class Delivery
 {
 public:
-  /// `thread`: what the OS has in force on the calling thread; outlives the delivery. Null: it runs nothing.
+  /// `thread`: what the OS has in force on the calling thread; must outlive the delivery. Null: no job is bound to it.
   explicit Delivery(const Attributes * thread) noexcept;
   ~Delivery();
   Delivery(const Delivery &) = delete;

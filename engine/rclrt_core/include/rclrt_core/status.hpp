@@ -55,7 +55,7 @@ struct Finding
   int error_number = 0;  ///< errno of the refusal, or 0
   std::string fix;       ///< the line to add or the thing to do
   Severity severity = Severity::kWarning;
-  /// Not empty: a log tells one finding of each cause, since one remedy mends all of them.
+  /// Not empty: of all findings with the same cause a log tells one, because one remedy mends them all.
   std::string cause{};
 };
 

@@ -56,9 +56,9 @@ struct TraceSource
 };
 
 /// Where the threads of an engine keep their newest trace records: in the process, or in a file that other processes
-/// read while it is written, and that is still there when the process is not (LiveTrace).
-
-/// Thread-safe. Not real-time safe: an engine calls it when it is made, and when it gets a callback or a thread.
+/// read while it is written, and that stays when the process was killed (make_live_trace()).
+///
+/// Thread-safe. Not real-time safe: an engine calls it when the engine is made, and when it gets a callback or a thread.
 class TraceMemory
 {
 public:
@@ -67,12 +67,12 @@ public:
   TraceMemory(const TraceMemory &) = delete;
   TraceMemory & operator=(const TraceMemory &) = delete;
 
-  /// A rclrt_trace_ring, then room for `capacity` records (a power of two), aligned to 64 bytes. Others may use it again
-  /// when the pointer and its copies are gone. Null: there is no room.
+  /// Returns a rclrt_trace_ring, then room for `capacity` records (a power of two), aligned to 64 bytes. The memory is
+  /// given out again when the pointer and its copies are gone. Null: there is no room.
   virtual std::shared_ptr<void> ring(std::size_t capacity) = 0;
-  /// The engine, without its callbacks.
+  /// Tells what the engine is, without its callbacks.
   virtual void describe(const TraceSource & source) = 0;
-  /// A callback that has been added.
+  /// Tells of a callback that has been added.
   virtual void add(const TracedCallback & callback) = 0;
 
   /// A ring on the heap instead of a file. Never null.

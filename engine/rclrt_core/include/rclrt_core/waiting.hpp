@@ -36,9 +36,9 @@ struct WaitingOptions
   Duration spin = std::chrono::milliseconds(1);
   /// kAdaptive: of the time of one CPU, spent on looking. 0 to 1.
   double max_share = 0.25;
-  /// Not 0: while the engine spins, each CPU is interrupted so often by a thread of its own, under SCHED_FIFO 1 (none if
-  /// the timer thread is not under fifo or rr). For virtual machines in which a CPU with ordinary work learns
-  /// late that a more urgent thread was woken for it: no later than this. At least 50 us.
+  /// Not 0: while the engine spins, a thread on each CPU wakes after each such time, under SCHED_FIFO 1 (there is none
+  /// if the timer thread is not under fifo or rr). For virtual machines in which a CPU with ordinary work learns late
+  /// that a more urgent thread was woken for it: with a beat it learns it within this time. At least 50 us.
   Duration beat{0};
 };
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The names callbacks have in configuration files, findings and traces, whatever the front end.
+/// The names that callbacks have in parameters files, findings and traces, whatever the front end.
 #ifndef RCLRT_FRONT_END__CALLBACK_NAME_HPP_
 #define RCLRT_FRONT_END__CALLBACK_NAME_HPP_
 
@@ -22,7 +22,7 @@ std::string callback_name(
 /// Label of a timer without a given name: the period in the largest unit that divides it, "100ms".
 std::string period_label(rclrt_core::Duration period);
 
-/// What both front ends say of the callback by which a node hears of simulated time. A configuration file may say more.
+/// What both front ends say of the callback by which a node hears of simulated time. A parameters file may say more.
 inline rclrt_core::Scheduling scheduling_of_clocks()
 {
   rclrt_core::Scheduling scheduling;

@@ -24,7 +24,7 @@ struct CommonOptions
 {
   /// Says what matters about callbacks, groups and the executor without a change to the code; what it
   /// says overrides everything else here (see rclrt_config). Empty: the file named by the
-  /// environment variable RCLRT_CONFIGURATION, else the context's parameter files (--params-file), as
+  /// environment variable RCLRT_CONFIGURATION, else the context's parameters files (--params-file), as
   /// far as they have `rclrt` entries.
   std::string configuration_file;
 
@@ -50,11 +50,11 @@ struct CommonOptions
   bool lock_memory = false;
   /// Job records kept per thread until read_trace(). 0: none.
   std::size_t trace_capacity = 1024;
-  /// What becomes of them besides.
+  /// What else becomes of them: files in memory and on disk.
   rclrt_config::TraceOptions trace;
-  /// Called when a chain of the parameters file has missed its deadline, or has fallen silent; once for all misses
-  /// that were found at the same look, within half a second. By a background thread of ordinary priority, which looks at
-  /// no chain meanwhile. Must not throw, and must not destroy the executor.
+  /// Called when a chain of the parameters file has missed its deadline, or has fallen silent: within half a second, and
+  /// once for all misses that were found together. The caller is a background thread of ordinary priority, which looks
+  /// at no chain meanwhile. Must not throw, and must not destroy the executor.
   std::function<void(const ChainReport &)> on_chain_miss;
 };
 

@@ -1,9 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// An engine whose callbacks get what a configuration says about them, whose timers are ranked if that
-/// is asked for, and whose callbacks do not outrank the middleware's threads. What every front end does
-/// with an engine, whatever its entities look like.
+/// What every front end does with an engine: its callbacks get what the parameters file says about them, its timers
+/// are ranked if the file asks for that, and no callback outranks the middleware's threads.
 ///
 /// Thread-safe. Adding and removing allocate and are for configuration time; a job never comes here.
 #ifndef RCLRT_FRONT_END__CONFIGURED_ENGINE_HPP_
@@ -33,7 +32,7 @@ namespace rclrt_front_end
 /// Makes what orders the threads of callbacks with scheduling_policy ext, when an executor starts.
 using rclrt_config::DeadlineBackend;
 
-/// Null if none can be had; `tell` hears why, and of lesser trouble. `platform` must outlive it.
+/// Null if none can be had: a finding for `tell` says why. Lesser trouble is a finding, too. `platform` must outlive it.
 std::shared_ptr<rclrt_core::DeadlineScheduler> make_deadline_scheduler(
   DeadlineBackend backend, rclrt_core::Platform & platform,
   const std::function<void(const rclrt_core::Finding &)> & tell);
@@ -149,11 +148,11 @@ public:
   /// Whether there is one, in force or not. Real-time safe but for the engine's lock.
   bool has_deadline_scheduler() const { return engine_->deadline_scheduler() != nullptr; }
 
-  /// Threads of the process that the file names, and of the middleware: look whether there are new ones. Not real-time
-  /// safe. False: there is nothing to look for.
+  /// Look whether there are new threads of the middleware, or new ones that the file names. Not real-time safe. Returns
+  /// false if there is nothing to look for.
   bool look_at_threads();
 
-  /// Something that only the front end knows; once is enough.
+  /// Adds a finding that only the front end knows of; call it once for each.
   void report(const rclrt_core::Finding & finding) const;
   /// What the engine, the configuration and the middleware's threads gave reason to say.
   std::vector<rclrt_core::Finding> findings() const;

@@ -21,7 +21,7 @@
 namespace rclrt_front_end
 {
 
-/// What an executor has seen of a chain that a configuration file declares. What an instance is, and how long it takes:
+/// What an executor has seen of a chain that a parameters file declares. What an instance is, and how long it takes:
 /// docs/concepts/chains.md.
 enum class ChainState : uint8_t
 {
@@ -73,7 +73,7 @@ public:
   /// What orders the threads of callbacks with scheduling_policy ext, e.g. "fifo bands". Empty if there are
   /// none, or if the executor has not begun to spin.
   std::string deadline_scheduler() const;
-  /// What was seen of the chains that the configuration file declares, of those whose last callback this executor has.
+  /// What was seen of those chains of the parameters file whose last callback this executor has.
   /// A background thread looks 20 times a second, at what is older than 0.3 s; see docs/how-to/watch.md.
   std::vector<ChainReport> chains() const;
   /// Counters by callback name, of the callbacks that the executor has now.

@@ -71,7 +71,7 @@ inline rclrt_core::Status parameter_files(
   if (rcl_arguments_get_param_files(&context.global_arguments, allocator, &names) != RCL_RET_OK) {
     const std::string why = rcl_get_error_string().str;
     rcl_reset_error();
-    return rclrt_core::Status::error("reading the parameter files: " + why);
+    return rclrt_core::Status::error("reading the parameters files: " + why);
   }
   for (int i = 0; i < count; ++i) {
     files->emplace_back(names[i]);

@@ -153,12 +153,6 @@ private:
   const std::shared_ptr<Membership> membership_;
 };
 
-/// An executor on the rclrt engine: entities notify it, the engine decides which callback runs.
-///
-/// The three execution models are subclasses that only choose options. spin() runs as the model
-/// says; spin_some(), spin_all(), spin_once() and spin_until_future_complete() run callbacks on the
-/// calling thread, in the order of the policy, whatever the model.
-
 /// Options that the executors on the engine have in common.
 struct ExecutorOptions : rclrt_front_end::CommonOptions
 {
@@ -172,6 +166,11 @@ struct ExecutorOptions : rclrt_front_end::CommonOptions
   std::function<void(const CallbackGroup &, rclrt_core::Attributes &)> configure_group;
 };
 
+/// An executor on the rclrt engine: entities notify it, the engine decides which callback runs.
+///
+/// The three execution models are subclasses that only choose options. spin() runs as the model
+/// says; spin_some(), spin_all(), spin_once() and spin_until_future_complete() run callbacks on the
+/// calling thread, in the order of the policy, whatever the model.
 class EngineExecutor : public Executor, public rclrt_front_end::ExecutorReport
 {
 public:

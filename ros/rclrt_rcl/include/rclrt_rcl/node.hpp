@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A node: a name, and the place where publishers, subscriptions, timers, services and clients are
-/// made. To be derived from or used as it is. Its parameters are in parameter_access.hpp.
+/// made. To be derived from or used as it is.
 ///
 /// It does nothing until an executor has it. On destruction everything made by it stops: no
 /// callback of it runs any more when the destructor has returned (unless called from inside a
@@ -82,7 +82,7 @@ public:
   /// by a callback "/<node>/subscription/clock" in a group of its own, "/<node>/group/clock", which
   /// comes first in the order of every executor; it may be configured like any other.
   const std::shared_ptr<Clock> & clock() const noexcept;
-  /// ROS time since 1970, see time_message.hpp for messages.
+  /// ROS time since 1970; to_message() of clock.hpp makes a message of it.
   std::chrono::nanoseconds now() const noexcept { return clock()->now(); }
 
   // ---- What runs
@@ -97,7 +97,7 @@ public:
     return publisher;
   }
 
-  /// See subscription_callback.hpp for the forms of `callback`.
+  /// See subscription.hpp for the forms of `callback`.
   template <typename M, typename F>
   std::shared_ptr<Subscription<M>> create_subscription(
     const std::string & topic, const QoS & qos, F && callback,

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// A subscription to messages of type M. See subscription_callback.hpp for the callback's forms.
+/// A subscription to messages of type M. SubscriptionCallback has the forms of its callback.
 ///
 /// By const reference, messages are taken into an object that is used again: no allocation once its
 /// strings and sequences have reached their size.

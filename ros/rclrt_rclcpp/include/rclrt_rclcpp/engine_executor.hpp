@@ -56,7 +56,7 @@ using OwnerOf = std::conditional_t<
 
 struct EngineExecutorOptions : rclrt_front_end::CommonOptions
 {
-  /// What a configuration file says, from code; the file overrides it.
+  /// What a parameters file may say, from code; the file overrides it.
   std::shared_ptr<const SchedulingRegistry> scheduling;
   /// How many callbacks of a reentrant group may run at once. 0: the number of CPUs, but at least 2.
   uint32_t reentrant_parallelism = 0;
@@ -65,8 +65,8 @@ struct EngineExecutorOptions : rclrt_front_end::CommonOptions
 class EngineExecutor : public rclcpp::Executor, public rclrt_front_end::ExecutorReport
 {
 public:
-  /// Waits for entities that are announcing work in other threads right now, which takes microseconds. What
-  /// options hold is destroyed by the thread that destroys the executor.
+  /// Waits for entities that are announcing work in other threads right now, which takes microseconds. The thread that
+  /// destroys the executor also destroys what its options hold.
   ~EngineExecutor() override;
 
   // As rclcpp::Executor says, with the same exceptions, and std::runtime_error when the configuration

@@ -4,7 +4,7 @@
 /// What matters about callbacks, said in code, for nodes that stay as they are.
 ///
 /// Put it in a registry by the entity itself or by its name ("/planner/timer/100ms") and give the
-/// registry to the executor. A configuration file overrides it (EngineExecutorOptions).
+/// registry to the executor. A parameters file overrides it (EngineExecutorOptions).
 #ifndef RCLRT_RCLCPP__SCHEDULING_HPP_
 #define RCLRT_RCLCPP__SCHEDULING_HPP_
 

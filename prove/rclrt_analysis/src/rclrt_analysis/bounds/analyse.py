@@ -297,7 +297,7 @@ def _check_costs(unit: Unit, method: str) -> None:
     reserved = unit.executors[0].reservation is not None
     if reserved and unit.system.overheads.release and unit.timers:
         raise RefusedError(
-            "the timers thread has no reservation, so release_ms is not bounded beside one. "
+            "the timer thread has no reservation, so release_ms is not bounded beside one. "
             "Leave it out, and add what releases cost to the execution times"
         )
     if unit.system.overheads.context_switch and unit.supply.share < 1:

@@ -15,8 +15,11 @@ class Assumption(str, Enum):
     """What must hold on the real system for a bound to hold; the value is what a file shows."""
 
     WCET = "wcet_ms of every callback is never exceeded"
-    ALONE = "nothing else runs at these priorities on these CPUs: no DDS threads, no other programs"
-    RELEASE_COST = "one release by the timers thread takes at most release_ms"
+    ALONE = (
+        "nothing else runs at these priorities on these CPUs: no middleware threads, no other "
+        "programs"
+    )
+    RELEASE_COST = "one release by the timer thread takes at most release_ms"
     NO_SELF_SUSPENSION = "callbacks do not block or sleep"
     SPORADIC = "releases are no closer than period and jitter say"
     INSTANT_TRIGGER = (
@@ -26,7 +29,7 @@ class Assumption(str, Enum):
     RUNNING = "chains: every callback has run once; what waits for others to start waits longer"
     NO_LOSS = "queues hold as many messages as 'depth_needed' says"
     NO_SKIP = "no timestamp of a timer is skipped: C + overhead < T, checked"
-    PRIORITY_INHERITANCE = "the runner of a group inherits the urgency of who waits for it"
+    PRIORITY_INHERITANCE = "the running job of a group inherits the urgency of those that wait"
     INHERITED = (
         "what inherits urgency from one of several publishers has it once that one has published; "
         "messages are handed over in the thread that publishes"

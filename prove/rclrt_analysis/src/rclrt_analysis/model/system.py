@@ -65,7 +65,7 @@ class Overheads:
     Attributes
     ----------
     release
-        One release by the timers thread: delta of [Teper25 §VI-B].
+        One release by the timer thread: delta of [Teper25 §VI-B].
     dispatch
         From picking a job to the user's code; added to every execution time.
     context_switch
@@ -190,7 +190,7 @@ class Executor:
     budgets: tuple[tuple[str, Budget], ...] = ()
 
 
-UNSAID = "not said"
+UNSAID = "of unknown origin"
 
 
 @dataclass(frozen=True)

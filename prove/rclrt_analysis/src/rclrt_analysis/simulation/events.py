@@ -45,7 +45,7 @@ def reserved_threads(
 
 
 class EventsExecutor:
-    """Release-only: the timers thread preempts the executor's for delta per release."""
+    """Release-only: the timer thread preempts the executor's for delta per release."""
 
     own_timers: tuple[int, ...] = ()
 
@@ -110,7 +110,7 @@ class EventsExecutor:
 
 
 class ReleaseAndExecute(EventsExecutor):
-    """The timers thread releases what is due, then executes one job, and so on.
+    """The timer thread releases what is due, then executes one job, and so on.
 
     A timestamp that passed unseen because another of the same timer was still due is skipped.
     """

@@ -5,7 +5,7 @@
 The most urgent jobs run, as many as there are cores; equal ones in order of release, and what runs
 goes on. But a thread that comes to a job from a more urgent one may put it before all equal ones.
 A group runs one job at a time, which inherits the urgency of those that wait for it. A release by
-the timers thread costs delta before anything else.
+the timer thread costs delta before anything else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rclrt_analysis.simulation.jobs import Job
 from rclrt_analysis.simulation.simulate import CHOOSE, END, RELEASE, Clock, SimulationError
 
 RELEASING = -1
-"""Number of the callback of a job that stands for the timers thread."""
+"""Number of the callback of a job that stands for the timer thread."""
 
 
 def _to_go(job: Job) -> int:

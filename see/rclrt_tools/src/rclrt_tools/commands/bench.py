@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run one experiment: ./rclrt bench NAME [its options].
 
-An experiment is a module of rclrt_benchmarks, made like a verb: a docstring,
-`add_arguments(parser)` and `run(arguments)`, and only the standard library until it runs. `NEEDS`
-says what is built for it; without, every program is.
-`./rclrt bench all` runs those of four papers, and judges them on one page.
+`./rclrt bench NAME --help` says what it measures. `./rclrt bench all` runs those of four papers,
+and judges them on one page.
 """
+
+# An experiment is a module of rclrt_benchmarks, made like a verb: a docstring,
+# `add_arguments(parser)` and `run(arguments)`, and only the standard library until it runs. `NEEDS`
+# says what is built for it; without, every program is.
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return what the experiment needs."""
+    """Return what the experiment needs; nothing if it only lists."""
+    if getattr(arguments, "list", False):
+        return ()
     found: tuple[str, ...] = getattr(arguments.name_module, "NEEDS", ("rclrt_programs",))
     return found
 

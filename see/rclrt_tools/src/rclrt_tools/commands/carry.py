@@ -4,12 +4,12 @@
 
     ./rclrt carry --deadline /scan=20 -- ros2 launch my_robot drivers.launch.py
 
-For programs of any client library that do not use the executors of rclrt, as they are. What they
-publish on a topic named here has a deadline, so many milliseconds after its publication, and so has
-a request to a service named here. What they publish, ask or reply in answer to a message with a
-deadline has that deadline. The callbacks of our executors
-that take such messages run by it, in every process of this user on this machine. How: a library is
-preloaded into every child (docs/how-to/edf.md). Ends with the exit status of the command.
+For unmodified programs of any client library that do not use the executors of rclrt. A message that
+they publish on a topic named here, or a request to a service named here, gets a deadline so many
+milliseconds later. Whatever they publish, ask or reply in answer to a message with a deadline has
+that deadline. Callbacks of our executors that take such messages run by it, in every process of
+this user on this machine. How: a library is preloaded into every child (docs/how-to/edf.md). Ends
+with the exit status of the command.
 """
 
 from __future__ import annotations

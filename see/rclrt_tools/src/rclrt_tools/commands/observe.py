@@ -4,9 +4,9 @@
 
     ./rclrt observe -- ros2 launch my_robot robot.launch.py
 
-Each process writes its trace files into one folder, for ./rclrt trace, model and advise. How: the
-library rclrt_probe is preloaded into every child (rclrt_probe/README.md says what it sees, what it
-does not, and what it costs). Ends with the exit status of the command.
+Each process writes its trace files into one folder, for ./rclrt trace. How: the library rclrt_probe
+is preloaded into every child (see/rclrt_probe/README.md says what it sees, what it does not, and
+what it costs). Ends with the exit status of the command.
 """
 
 from __future__ import annotations

@@ -14,7 +14,9 @@ from rclrt_tools.arguments import done_by_the_script
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the scheduler's own program takes."""
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="WORD", help="what it shall do")
+    parser.add_argument(
+        "words", nargs=argparse.REMAINDER, metavar="WORD", help="the loader's verb, and its options"
+    )
 
 
 run = done_by_the_script

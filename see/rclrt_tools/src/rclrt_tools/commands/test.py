@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--retry",
         action="store_true",
-        help="what failed once more, alone; a pass at the second try is said",
+        help="run tests that failed once more, alone; say which passed then",
     )
 
 
