@@ -151,7 +151,7 @@ struct rclrt_action_server_config
    * it was sent, a new goal may take its place. If there is no place, goals are refused. */
   uint64_t keep_ns;
   enum rclrt_goal_answer (*on_goal)(void * context, struct rclrt_goal * goal);
-  /* May it be cancelled? If so, finish it as soon as can be. Null: no. */
+  /* Returns whether the goal may be cancelled; if so, finish it as soon as you can. Null: it may not. */
   bool (*on_cancel)(void * context, struct rclrt_goal * goal);
   void * context;
 };
@@ -244,9 +244,9 @@ enum rclrt_ret rclrt_action_client_fini(struct rclrt_action_client * client);
 /* Errors: ARGUMENT (also: `goal` is under way), those of rclrt_client_request(): then it was not sent. */
 enum rclrt_ret rclrt_action_send_goal(
   struct rclrt_action_client * client, struct rclrt_client_goal * goal, const void * message);
-/* Asks for it; on_cancel hears whether, on_result when. Errors as above. */
+/* Asks the server to cancel it: on_cancel gets the answer, on_result the end. Errors as above. */
 enum rclrt_ret rclrt_action_cancel_goal(struct rclrt_client_goal * goal);
-/* Nothing more is heard of it; the server is not told. Errors: ARGUMENT (it is not under way). */
+/* No callback comes for it any more; the server is not told. Errors: ARGUMENT (it is not under way). */
 enum rclrt_ret rclrt_action_forget(struct rclrt_client_goal * goal);
 
 #ifdef __cplusplus

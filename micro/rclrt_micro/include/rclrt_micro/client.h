@@ -211,15 +211,18 @@ enum rclrt_ret rclrt_publisher_set_blocking(struct rclrt_publisher * publisher, 
 /* Queues `message`. It has arrived when the agent has it (rclrt_daemon_confirmed()), which says nothing
  * about readers in ROS. A message longer than a node is sent in fragments (reliable only), if it fits
  * the session's buffer with 8 bytes. One of more than 16 fragments, or of more than there are nodes, stays
- * in that buffer until its end has been cut; other long messages are AGAIN meanwhile. Errors: AGAIN (nothing was queued), STORAGE (too long),
- * UNSUPPORTED (too long for best effort), TIMEOUT (blocking). Linear in the message; real-time
- * safe. */
+ * in that buffer until the last fragment has been cut; other long messages are AGAIN meanwhile. Errors:
+ * AGAIN (nothing was queued), STORAGE (too long), UNSUPPORTED (too long for best effort), TIMEOUT
+ * (blocking). Linear in the message; real-time safe unless blocking. */
 enum rclrt_ret rclrt_publish(struct rclrt_publisher * publisher, const void * message);
 /* What sends a message longer than a frame: for struct rclrt_system, not to be called. */
 enum rclrt_ret rclrt_send_long(const struct rclrt_outgoing * out);
+/* Answers a request whose callback returned false; `id` is a copy of service->id from that callback.
+ * Never waits. Errors: those of rclrt_publish(): then the response was not queued. */
 enum rclrt_ret rclrt_service_respond(
   struct rclrt_service * service, const struct rclrt_request_id * id, const void * response);
-/* `number` (may be null) is what `run` gets with the response. */
+/* `number` (may be null) is what `run` gets with the response. Never waits. Errors: those of
+ * rclrt_publish(): then the request was not queued. */
 enum rclrt_ret rclrt_client_request(
   struct rclrt_client * client, const void * request, uint16_t * number);
 

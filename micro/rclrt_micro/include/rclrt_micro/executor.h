@@ -134,6 +134,9 @@ enum rclrt_ret rclrt_executor_init(
  * timer interrupt at the time it returned. Only trigger ANY with RCLCPP. Errors: ARGUMENT. */
 enum rclrt_ret rclrt_executor_use_levels(
   struct rclrt_executor * executor, const uint8_t * floors, uint8_t levels);
+/* `callback`: for RCLRT_TRIGGER_ONE the one that has to be ready; else null. RCLRT_TRIGGER_USER is
+ * set by the function after it. While nothing spins. Errors of these three: ARGUMENT (also: levels
+ * are used, which want trigger ANY and RCLCPP). */
 enum rclrt_ret rclrt_executor_set_trigger(
   struct rclrt_executor * executor, enum rclrt_trigger trigger,
   const struct rclrt_callback * callback);
@@ -161,7 +164,8 @@ enum rclrt_ret rclrt_executor_add_guard(
   void (*run)(void * context), void * context);
 /* Makes it ready. From any context, interrupts included. */
 void rclrt_guard_trigger(struct rclrt_guard * guard);
-/* For subscriptions, services and clients: client.h. */
+/* What client.h adds subscriptions, services and clients by: use rclrt_executor_add_subscription() and
+ * the like. */
 enum rclrt_ret rclrt_executor_add(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
   enum rclrt_invocation invocation);

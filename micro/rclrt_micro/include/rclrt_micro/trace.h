@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * What an executor ran, and when: the newest jobs in memory of yours. rclrt_trace_read() makes bytes of
- * them that are a trace file of rclrt (rclrt_trace/SPEC.md), so that a board is in one timeline with the
- * computers it talks to. Send the bytes over a line of yours, or keep them in memory that a debugger
- * reads.
+ * them that are a trace file of rclrt (engine/rclrt_trace/SPEC.md), so that a board is in one timeline
+ * with the computers it talks to. Send the bytes over a line of yours, or keep them in memory that a
+ * debugger reads.
  */
 #ifndef RCLRT_MICRO__TRACE_H_
 #define RCLRT_MICRO__TRACE_H_
@@ -77,10 +77,9 @@ enum rclrt_ret rclrt_trace_init(
  * ARGUMENT, STORAGE (entry_capacity). */
 enum rclrt_ret rclrt_trace_callback(
   struct rclrt_trace * trace, struct rclrt_callback * callback, const char * name);
-/* The next bytes of the file; returns how many, 0 if there is nothing new. At least
- * RCLRT_TRACE_BYTES_MIN of them, else ARGUMENT's 0. From one context at a time, at any priority: jobs are
- * copied one by one in critical sections. What the ring has lost meanwhile is counted, and said in the
- * file. */
+/* Writes the next bytes of the file; returns how many, 0 if there is nothing new or `size` is below
+ * RCLRT_TRACE_BYTES_MIN. From one context at a time, at any priority: jobs are copied one by one in critical
+ * sections. The file says how many jobs the ring has lost meanwhile. */
 size_t rclrt_trace_read(struct rclrt_trace * trace, uint8_t * bytes, size_t size);
 
 #ifdef __cplusplus

@@ -53,7 +53,7 @@ using WaitHandle = std::variant<
   const rcl_guard_condition_t *>;
 
 /// What matters about a callback, said in code: one of these comes with every subscription, timer,
-/// service, client. All of it is optional, and a configuration may override it without touching
+/// service, client. All of it is optional, and a parameters file may override it without a change to
 /// the code (ExecutorOptions::configuration_file).
 struct Scheduling : rclrt_core::Scheduling
 {

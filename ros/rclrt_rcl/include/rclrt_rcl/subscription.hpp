@@ -66,8 +66,8 @@ protected:
   void set_middleware_callback(rcl_event_callback_t callback, const void * user_data) override;
   void on_close() override;
 
-  // One unit from the middleware; false if there is none (any more), or if it is one that came by
-  // pointer already. Calls of the same subscription must not overlap: take_mutex().
+  // Take one message from the middleware. False if there is none (any more), or if it has come by
+  // pointer already. Calls of the same subscription must not overlap: hold take_mutex().
   bool take_message(void * message, MessageInfo * info);
   bool take_bytes(SerializedMessage * message, MessageInfo * info);
 
@@ -117,7 +117,6 @@ struct SubscriptionOptions
 ///   (const M &)                        the message lives until the callback returns; no allocation
 ///   (std::unique_ptr<M>)               the callback owns it
 ///   (std::shared_ptr<const M>)         shared with others
-///   (const SerializedMessage &)        as bytes
 ///
 /// each also with a second argument `const MessageInfo &`.
 template <typename M>
@@ -161,7 +160,7 @@ public:
   }
 
 private:
-  // Any form but bytes takes any of these; a copy is made only for an owner of a shared message.
+  // Any form takes any of these; a copy is made only for an owner of a shared message.
   void run(const M & message, const MessageInfo & info) const
   {
     if (const auto * by_reference = std::get_if<ByReference>(&form_)) {
