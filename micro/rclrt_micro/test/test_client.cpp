@@ -232,33 +232,6 @@ TEST(Client, the_agents_clock_is_known_after_synchronizing)
   EXPECT_LT(std::abs(system.session.clock_offset_ns - 1'000'000'000'000), round_trip);
 }
 
-TEST(Client, an_agent_that_went_away_and_came_back_gets_everything_again)
-{
-  System system;
-  Events events;
-  system.session.on_event = Events::on_event;
-  system.session.on_event_context = &events;
-  ASSERT_NO_FATAL_FAILURE(system.start());
-  rclrt_publisher publisher;
-  Listener received(system);
-  ASSERT_EQ(
-    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
-  ASSERT_EQ(received.init(), RCLRT_OK);
-  ASSERT_EQ(received.add(), RCLRT_OK);
-  EXPECT_EQ(rclrt_session_keep_alive(&system.session, 1000 * kMs), RCLRT_OK);
-  system.agent.restart();
-  EXPECT_EQ(system.agent.objects(), 0U);
-  EXPECT_EQ(rclrt_session_keep_alive(&system.session, 5000 * kMs), RCLRT_OK);
-  EXPECT_EQ(system.agent.objects(), 7U);
-  const Blob blob{7, 4};
-  EXPECT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
-  system.spin_for(100);
-  EXPECT_EQ(received.numbers, std::vector<uint32_t>{7});
-  EXPECT_EQ(
-    events.seen, (std::vector<rclrt_session_event>{
-                   RCLRT_SESSION_CONNECTED, RCLRT_SESSION_LOST, RCLRT_SESSION_CONNECTED}));
-}
-
 TEST(Client, a_request_is_answered_at_once_or_later)
 {
   System system;
@@ -379,32 +352,6 @@ TEST(Client, hears_of_a_response_that_does_not_come_in_time)
   EXPECT_EQ(answers, (std::vector<uint16_t>{first, second})) << "late, but there";
   EXPECT_EQ(rclrt_client_fini(&client), RCLRT_OK);
   EXPECT_EQ(system.executor.timers.size, 0U);
-}
-
-TEST(Client, a_message_longer_than_a_frame_goes_in_fragments_or_is_refused)
-{
-  RigOptions with;
-  with.capacity = 128;
-  System system(with);
-  ASSERT_NO_FATAL_FAILURE(system.start());
-  rclrt_publisher reliable;
-  rclrt_publisher best_effort;
-  ASSERT_EQ(
-    rclrt_publisher_init(&reliable, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
-  ASSERT_EQ(
-    rclrt_publisher_init(&best_effort, &system.node, &kBlob, "u", rclrt_qos_best_effort(), 0),
-    RCLRT_OK);
-  size_t got = 0;
-  system.agent.on_data = [&got](const std::string &, const Agent::Bytes & data) {
-    got = data.size();
-  };
-  const Blob blob{1, 1000};
-  EXPECT_EQ(rclrt_publish(&best_effort, &blob), RCLRT_ERR_UNSUPPORTED);
-  EXPECT_EQ(rclrt_publish(&reliable, &blob), RCLRT_OK);
-  system.spin_for(500);
-  EXPECT_EQ(got, 1000U);
-  const Blob huge{1, 3000};
-  EXPECT_EQ(rclrt_publish(&reliable, &huge), RCLRT_ERR_STORAGE);
 }
 
 TEST(Client, a_long_message_is_received_if_there_is_storage_and_counted_if_not)

@@ -48,21 +48,6 @@ TEST(Daemon, a_more_urgent_message_overtakes_what_waits_but_not_what_is_on_the_l
   EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon));
 }
 
-TEST(Daemon, a_committed_message_is_sent_without_further_ado)
-{
-  Rig rig;
-  Streams streams(rig);
-  rclrt_node * node = nullptr;
-  ASSERT_EQ(rclrt_daemon_acquire(&rig.daemon, &streams.low, 1, &node), RCLRT_OK);
-  rclrt_writer writer = rclrt_daemon_writer(&rig.daemon, node);
-  const size_t begin = rclrt_data_begin(&writer, RCLRT_WRITE_DATA, 14, 0x15);
-  rclrt_write_u8(&writer, 7);
-  rclrt_submessage_end(&writer, begin);
-  ASSERT_EQ(rclrt_daemon_commit(&rig.daemon, node, &writer), RCLRT_OK);
-  rig.settle();
-  EXPECT_EQ(written(rig), std::vector<int>{7});
-}
-
 TEST(Daemon, who_waits_for_the_line_is_woken_when_a_message_has_gone_out_and_when_one_comes)
 {
   Rig rig;
@@ -128,23 +113,6 @@ TEST(Daemon, a_line_that_is_stuck_makes_nobody_wait)
   EXPECT_EQ(rig.write(streams.low, 1, number(1)), RCLRT_ERR_AGAIN);
   EXPECT_EQ(rclrt_daemon_poll(&rig.daemon, 10 * kMs), RCLRT_OK);
   EXPECT_FALSE(rclrt_daemon_idle(&rig.daemon));
-}
-
-TEST(Daemon, an_empty_pool_is_an_error_at_once_and_the_pool_recovers)
-{
-  RigOptions options;
-  options.nodes = 3;
-  Rig rig(options);
-  Streams streams(rig);
-  for (uint32_t i = 1; i <= 3; ++i) {
-    ASSERT_EQ(rig.write(streams.low, 1, number(i)), RCLRT_OK);
-  }
-  EXPECT_EQ(rig.write(streams.low, 1, number(4)), RCLRT_ERR_AGAIN);
-  EXPECT_EQ(rig.daemon.counters.refused, 1U);
-  rig.settle();
-  EXPECT_EQ(rig.write(streams.low, 1, number(5)), RCLRT_OK);
-  rig.settle();
-  EXPECT_EQ(written(rig), (std::vector<int>{1, 2, 3, 5}));
 }
 
 TEST(Daemon, best_effort_makes_room_for_what_is_more_urgent)

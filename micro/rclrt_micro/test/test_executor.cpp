@@ -69,18 +69,6 @@ TEST_F(Program, a_cancelled_timer_is_silent_until_it_is_added_again)
   EXPECT_EQ(log, "a a a");
 }
 
-TEST_F(Program, a_seventeenth_timer_does_not_fit_sixteen)
-{
-  for (int i = 0; i < 16; ++i) {
-    timer("t", 1000, 1);
-  }
-  rclrt_timer more{};
-  EXPECT_EQ(
-    rclrt_executor_add_timer(
-      &system.executor, &more, 10 * kMs, 3, [](void *, rclrt_timer *) {}, nullptr),
-    RCLRT_ERR_STORAGE);
-}
-
 TEST_F(Program, a_message_is_checked_and_copied_only_when_its_callback_runs)
 {
   // Figures 7 and 8: what lies behind is not touched. Both frames are spoilt in the ring.
@@ -306,79 +294,6 @@ TEST_F(Program, a_callback_may_remove_itself_and_others)
   rclrt_guard_trigger(&b.guard);
   system.spin_for(10);
   EXPECT_EQ(log, "a") << "it is no more";
-}
-
-TEST_F(Program, a_trigger_at_any_point_of_a_round_is_run_once)
-{
-  subscription("s", 3);
-  auto & low = guard("low", 1);
-  auto & urgent = guard("u", 9);
-  const auto rounds = [&](int point) {
-    log.clear();
-    int section = 0;
-    bool in_interrupt = false;
-    rclrt_guard_trigger(&low.guard);
-    publish("s", 1);
-    system.settle(20);
-    system.port.on_leave = [&] {
-      if (!in_interrupt && ++section == point) {
-        in_interrupt = true;
-        rclrt_guard_trigger(&urgent.guard);
-        in_interrupt = false;
-      }
-    };
-    for (int i = 0; i < 4; ++i) {
-      (void)rclrt_executor_spin_some(&system.executor, 1);
-    }
-    system.port.on_leave = nullptr;
-    system.spin_for(5);
-    return section;
-  };
-  const int sections = rounds(0);
-  ASSERT_EQ(log, "s1 low");
-  ASSERT_GT(sections, 10);
-  for (int point = 1; point <= sections; ++point) {
-    rounds(point);
-    const bool in_order = log == "u s1 low" || log == "s1 u low" || log == "s1 low u";
-    ASSERT_TRUE(in_order) << log << " at " << point;
-  }
-}
-
-TEST_F(Program, a_timer_interrupt_at_any_point_of_adding_a_timer_runs_it_once)
-{
-  auto & other = guard("g", 1);
-  const auto add = [&](int point) {
-    log.clear();
-    auto & added = job("t");
-    int section = 0;
-    bool in_interrupt = false;
-    system.port.on_leave = [&] {
-      if (!in_interrupt && ++section == point) {
-        in_interrupt = true;
-        (void)rclrt_executor_collect(&system.executor);
-        in_interrupt = false;
-      }
-    };
-    EXPECT_EQ(
-      rclrt_executor_add_timer_at(
-        &system.executor, &added.timer, system.world.now_ns(), 1000 * kMs, 7,
-        [](void * context, rclrt_timer *) { ran(context, ""); }, &added),
-      RCLRT_OK);
-    system.port.on_leave = nullptr;
-    rclrt_guard_trigger(&other.guard);
-    for (int i = 0; i < 4; ++i) {
-      (void)rclrt_executor_spin_some(&system.executor, 1);
-    }
-    EXPECT_EQ(log, "t g") << "at " << point;
-    rclrt_timer_cancel(&added.timer);
-    return section;
-  };
-  const int sections = add(0);
-  ASSERT_GE(sections, 2);
-  for (int point = 1; point <= sections; ++point) {
-    add(point);
-  }
-  EXPECT_EQ(system.executor.timers.size, 0);
 }
 
 TEST_F(Program, a_timer_that_does_not_fit_leaves_the_others_as_they_are)

@@ -125,24 +125,6 @@ TEST_F(Lifecycle, of_a_subscription_that_the_agent_refuses_nothing_is_left_and_n
   EXPECT_EQ(system.agent.objects(), 4U);
 }
 
-TEST_F(Lifecycle, nor_of_one_whose_answer_did_not_come)
-{
-  const uint16_t next = system.session.next_number;
-  system.session.answer_timeout_ns = 50 * kMs;
-  for (size_t answers = 0; answers < 3; ++answers) {
-    size_t left = answers;
-    system.on_agent_message = [&left](const Agent::Bytes & sent) {
-      return sent[4] == RCLRT_STATUS && (left == 0 || left-- == 0);
-    };
-    EXPECT_EQ(init_subscription(), RCLRT_ERR_TIMEOUT);
-    EXPECT_EQ(system.session.next_number, next);
-    system.on_agent_message = nullptr;
-    settle();
-    EXPECT_EQ(system.agent.objects(), 1U) << "the participant";
-  }
-  EXPECT_EQ(init_subscription(), RCLRT_OK);
-}
-
 template <typename T>
 void scribble(T & storage)
 {
