@@ -12,7 +12,6 @@
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "representation.hpp"
-#include "ros_entities.hpp"
 
 namespace rclrt_agent
 {

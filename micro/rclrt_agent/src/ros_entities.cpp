@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "ros_entities.hpp"
+#include "ros_backend.hpp"
 
 #include <cstring>
 #include <mutex>

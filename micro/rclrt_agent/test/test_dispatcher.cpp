@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "agent_rig.hpp"
+#include "bench.hpp"
 #include "builtin_interfaces/msg/time.hpp"
 #include "dispatcher.hpp"
 #include "rclrt_core/job.hpp"

@@ -15,7 +15,7 @@
 #include <random>
 #include <thread>
 
-#include "agent_rig.hpp"
+#include "bench.hpp"
 
 namespace
 {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <future>
 
-#include "agent_rig.hpp"
+#include "bench.hpp"
 
 namespace
 {

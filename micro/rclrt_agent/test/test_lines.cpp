@@ -21,7 +21,6 @@
 #include <thread>
 
 #include "bench.hpp"
-#include "lines.hpp"
 #include "net_lines.hpp"
 
 namespace

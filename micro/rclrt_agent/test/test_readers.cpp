@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "agent_rig.hpp"
+#include "bench.hpp"
 #include "builtin_interfaces/msg/time.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_rcl/context.hpp"

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "bench.hpp"
-#include "lines.hpp"
 #include "serial_line.hpp"
 
 namespace

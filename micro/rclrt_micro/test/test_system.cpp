@@ -8,9 +8,14 @@
 #include <map>
 
 #include "program.hpp"
+#include "rclrt_micro/system.h"
 #include "rclrt_micro/trace.h"
 #include "system.hpp"
-#include "systems.h"
+
+extern "C" {  // systems.c
+const rclrt_system * system_without_long_messages();
+const rclrt_system * system_with_long_messages();
+}
 
 namespace
 {

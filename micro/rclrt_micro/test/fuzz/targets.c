@@ -3,6 +3,7 @@
  */
 #include "targets.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "rclrt_micro/client.h"
@@ -316,3 +317,15 @@ bool fuzz_cdr(const uint8_t * data, size_t size)
   }
   return reader.at <= reader.size;
 }
+
+#ifdef FUZZ_TARGET /* one of targets.h: libFuzzer's entry */
+int LLVMFuzzerTestOneInput(const uint8_t * data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t * data, size_t size)
+{
+  if (!FUZZ_TARGET(data, size)) {
+    abort();
+  }
+  return 0;
+}
+#endif
