@@ -407,7 +407,7 @@ def test_a_proof_names_what_it_rests_on_and_whence() -> None:
     rests = {one["name"]: one["rests_on"] for one in json.loads(to_json(system, result))["chains"]}
     # The first begins and ends on the executor that nobody else sends to.
     counts = [(one["field"], one["origin"], one["callbacks"]) for one in rests["k"]]
-    assert counts == [("wcet_ms", "measured", 2), ("period_ms", "of unknown origin", 1)]
+    assert counts == [("wcet_ms", "measured", 2), ("period_ms", "unknown", 1)]
     counts = [(one["field"], one["origin"], one["callbacks"]) for one in rests["l"]]
     assert counts[:2] == [("wcet_ms", "analysed", 1), ("wcet_ms", "measured", 6)]
 

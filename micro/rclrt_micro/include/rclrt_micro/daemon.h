@@ -404,8 +404,8 @@ struct rclrt_message
 /* The next message for `sink`: copied to `buffer`, checked, in the order of its stream. Frames that
  * fail are counted and passed over. A message of several submessages is taken in parts, each
  * from the sink it is for (ACKNACKs and HEARTBEATs go with the part before); it is acknowledged
- * with the last, as said above. A message that came in fragments is one part. Errors: AGAIN (none), STORAGE (a
- * buffer below message_capacity: nothing is taken). Linear in the bytes copied; critical sections
+ * with the last, as said above. A message that came in fragments is one part. Errors: AGAIN (none), STORAGE
+ * (a buffer below message_capacity: nothing is taken). Linear in the bytes copied; critical sections
  * as above. `message->submessages` is valid until the sink is taken from again. */
 enum rclrt_ret rclrt_daemon_take(
   struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,

@@ -97,12 +97,12 @@ struct rclrt_session
   uint16_t next_number;       /* of an object identifier */
   uint8_t next_stream;        /* low seven bits, per publisher and reader */
   uint64_t answer_timeout_ns; /* how long a request waits; 1 s. And how long for room to ask */
-  /* After so long without anything from the agent it is asked whether it is there. If it is not, or
-   * does not know us, the session is lost; it is then connected again without further calls,
-   * whenever rclrt_session_handle() is called: executors do. An agent that is away is greeted, and a line that
-   * does not open is tried, after 0, 200 and 600 ms and every 500 ms from then on: at most 3 frames in a second,
-   * each of 31 bytes on a serial line. When it is back, its entities are created within 1.2 s. 0: none of this, you call
-   * rclrt_session_keep_alive(). rclrt_system_start_serial() and the like set 1 s. */
+  /* After so long without anything from the agent the session asks it whether it is there. If it is not,
+   * or does not know us, the session is lost; it is then connected again without further calls, whenever
+   * rclrt_session_handle() is called: executors do. It greets an agent that is away, and tries a line that
+   * does not open, after 0, 200 and 600 ms and every 500 ms from then on: at most 3 frames in a second,
+   * each of 31 bytes on a serial line. When the agent is back, its entities are created within 1.2 s. 0:
+   * none of this, you call rclrt_session_keep_alive(). rclrt_system_start_serial() and the like set 1 s. */
   uint64_t keep_alive_ns;
   uint8_t lost_by;         /* enum rclrt_session_loss, at RCLRT_SESSION_LOST */
   int64_t clock_offset_ns; /* agent's time minus ours, after rclrt_session_synchronize() */
@@ -155,14 +155,15 @@ enum rclrt_ret rclrt_session_init(
  * entities, all of it within `timeout_ns`. After an error it goes on trying if `keep_alive_ns` is set.
  * Errors: TRANSPORT, TIMEOUT, AGENT (`session->status`). */
 enum rclrt_ret rclrt_session_connect(struct rclrt_session * session, uint64_t timeout_ns);
-/* Tells the agent, and closes the transport. */
+/* Tells the agent, waits for its answer for at most `answer_timeout_ns`, and closes the transport, also
+ * after an error. Errors: ARGUMENT, TIMEOUT, AGENT. */
 enum rclrt_ret rclrt_session_close(struct rclrt_session * session);
 /* Is the agent there, and, when connected, does it know this session? Asks every 200 ms until it is
  * answered. Errors: TIMEOUT, STATE (it does not). */
 enum rclrt_ret rclrt_session_ping(struct rclrt_session * session, uint64_t timeout_ns);
 /* Ping; when that fails, report LOST and connect again. Call it every second or so. */
 enum rclrt_ret rclrt_session_keep_alive(struct rclrt_session * session, uint64_t timeout_ns);
-/* Sets `clock_offset_ns`. */
+/* Asks for the agent's time, and sets `clock_offset_ns`. Errors: ARGUMENT, STATE (not connected), AGAIN, TIMEOUT. */
 enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_t timeout_ns);
 
 /* Creates it at the agent and remembers it; `id` is chosen when it is 0. Errors: ARGUMENT

@@ -123,6 +123,8 @@ def premise_lines(given: Sequence[Premise]) -> list[str]:
         whence = whence or one.origin.word
         if one.origin == Origin("measured"):
             whence = "measured, no safety factor"
+        elif one.origin == Origin():
+            whence = "of unknown origin"
         more = len(one.callbacks) - MOST_NAMED
         names = ", ".join(one.callbacks[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         lines += _wrapped(f"{one.field} {whence}: {names}")

@@ -27,7 +27,7 @@
 namespace rclrt_front_end
 {
 
-/// Not the first time for a type, it is real-time safe.
+/// Real-time safe, but for the first call for a type.
 inline bool begins_with_stamp(const rosidl_message_type_support_t & type) noexcept
 {
 #ifdef RCLRT_TYPES_DESCRIBE_THEMSELVES
@@ -89,7 +89,7 @@ inline int64_t leading_stamp(const rmw_serialized_message_t & bytes) noexcept
          word(kEncapsulation + 4);
 }
 
-/// The callback wants one, and its messages have none.
+/// The finding that a callback wants a stamp, and its messages have none.
 inline rclrt_core::Finding no_leading_stamp(const std::string & who)
 {
   rclrt_core::Finding finding;

@@ -81,7 +81,7 @@ inline rclrt_core::Status parameter_files(
   return {};
 }
 
-/// The one that this process has loaded.
+/// The middleware that this process has loaded.
 inline Middleware middleware_in_use()
 {
   const char * const name = rmw_get_implementation_identifier();  // loads it
@@ -90,8 +90,9 @@ inline Middleware middleware_in_use()
   return Middleware::of(name, tells_stamps);
 }
 
-/// An engine for an executor of `context`, which has parameter files only while it is initialised.
-/// `publish`: see publish_diagnostics(); `service`: see trace_service(). `platform` must outlive it. Errors: of parameter_files() and ConfiguredEngine::make().
+/// Makes an engine for an executor of `context`, which has parameters files only while it is initialised.
+/// `publish`: see publish_diagnostics(); `service`: see trace_service(). `platform` must outlive it. Errors: of
+/// parameter_files() and ConfiguredEngine::make().
 inline rclrt_core::Status make_engine(
   rclrt_core::Platform & platform, const rcl_context_t & context, const CommonOptions & options,
   rclrt_core::EngineOptions engine_options, PublishDiagnostics publish, TraceService service,

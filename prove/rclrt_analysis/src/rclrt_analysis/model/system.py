@@ -190,7 +190,7 @@ class Executor:
     budgets: tuple[tuple[str, Budget], ...] = ()
 
 
-UNSAID = "of unknown origin"
+UNSAID = "unknown"
 
 
 @dataclass(frozen=True)
