@@ -172,3 +172,8 @@ def test_every_command_line_in_a_text_is_one(
 def test_a_text_with_a_wrong_command_line_is_found() -> None:
     text = "a `./rclrt trace\ninfo x` b\n```\n$ sudo ./rclrt scx load \\\n  --group g  # c\n```\n"
     assert list(command_lines(text)) == [("scx load    --group g ", False), ("trace info x", True)]
+
+
+def test_to_list_experiments_builds_nothing(parser: argparse.ArgumentParser) -> None:
+    assert bench.needs(parser.parse_args(["bench", "all", "--list"])) == ()
+    assert bench.needs(parser.parse_args(["bench", "all"])) == ("rclrt_programs",)
