@@ -1,8 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long a chain took, instance by instance, from the records of its jobs. The same definitions, and the same
-/// numbers, as rclrt_tools/watch/chains.py.
+/// How long a chain took, instance by instance, from the records of its jobs. The same rules
+/// as rclrt_tools/watch/chains.py: test/chain_cases.txt.
 ///
 /// A datum is a job of the first callback. A job of another callback uses the datum of the job that released it. If
 /// something else released it, it uses the newest datum that the callback before has published when it starts. A

@@ -26,9 +26,9 @@ from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
 from rclrt_tools.trace import TraceError, layout, write_trace
 from rclrt_tools.trace.simulated import to_traces
 from rclrt_tools.watch import sources
+from rclrt_tools.watch.assumptions import Names
 from rclrt_tools.watch.chains import shown_state
 from rclrt_tools.watch.diagnostics import LEVELS, statuses
-from rclrt_tools.watch.names import Names
 from rclrt_tools.watch.sources import Threads, watch_files
 from rclrt_tools.watch.watch import Watch, to_text, verdict
 

@@ -1,9 +1,10 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a proof takes for granted of each callback, held against its jobs."""
+"""What a proof takes for granted of each callback, held against its jobs; and its names."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -11,6 +12,7 @@ from itertools import pairwise
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.threads import is_threaded
 from rclrt_analysis.model import Callback, Kind, Policy, System, in_ms
+from rclrt_analysis.plan.parameters import FULL_NAME, entry_name
 
 from rclrt_tools.trace import layout
 from rclrt_tools.watch.feed import Job
@@ -194,3 +196,33 @@ class Assumptions:
             if cores & set(self.system.executor_of[other.executor].cores)
         }
         return tuple(c.name for c in self.system.chains if near & set(c.callbacks))
+
+
+class Names:
+    """Those of a system: as in a plan, a name may stand for all callbacks of one kind of a node."""
+
+    def __init__(self, system: System) -> None:
+        self._exact = frozenset(system.callback_of)
+        self._nodes = [
+            (pattern_of(entry_name(callback)), callback.name)
+            for callback in system.callbacks
+            if not FULL_NAME.fullmatch(callback.name)
+        ]
+        self._known: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        """Return its name in the model; as it is, if the model does not have it."""
+        if name in self._exact or not self._nodes:
+            return name
+        found = self._known.get(name)
+        if found is None:
+            matches = (model for pattern, model in self._nodes if pattern.fullmatch(name))
+            found = self._known[name] = next(matches, name)
+        return found
+
+
+def pattern_of(entry: str) -> re.Pattern[str]:
+    """Return what matches an entry of a parameters file: * is one part, ** any number of them."""
+    stars = {"*": "/[^/]*", "**": "(?:/[^/]*)*"}
+    parts = entry.split("/")[1:]
+    return re.compile("".join(stars.get(part, "/" + re.escape(part)) for part in parts))

@@ -14,10 +14,9 @@ from rclrt_analysis.plan.placement import NAME as TIMER_THREAD
 from rclrt_tools.live.files import printable
 from rclrt_tools.statistics import percentile
 from rclrt_tools.trace.layout import Entry, Header, Records
-from rclrt_tools.watch.assumptions import Assumptions
+from rclrt_tools.watch.assumptions import Assumptions, Names
 from rclrt_tools.watch.chains import ChainWatch, shown_state
 from rclrt_tools.watch.feed import read
-from rclrt_tools.watch.names import Names
 
 NS_PER_MS = 1e6
 FIRST_JOB = 1
