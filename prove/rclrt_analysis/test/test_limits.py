@@ -9,8 +9,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from large_systems import make_system
-from models import model, shipped
+from models import make_system, model, shipped
 from rclrt_analysis.bounds import budget, nonpreemptive_edf
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.fixed_point import MANY, UNBOUNDED

@@ -11,12 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from large_systems import make_system, to_plan
-from models import FOLDER, ROOT, SCHEMA
+from models import FOLDER, ROOT, SCHEMA, make_system, to_plan
 from random_systems import timers_only
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ExecutorKind, ModelError, Policy, System, read_model
-from rclrt_analysis.plan.change import changes
+from rclrt_analysis.plan.change import changes, to_text
 from rclrt_analysis.plan.levels import by_due, with_levels
 from rclrt_analysis.plan.openings import Opening, read_open
 from rclrt_analysis.plan.parameters import (
@@ -29,7 +28,6 @@ from rclrt_analysis.plan.parameters import (
 )
 from rclrt_analysis.plan.placement import PlacementError
 from rclrt_analysis.plan.search import Plan, check_by_simulation, make_plan
-from rclrt_analysis.plan.text import to_text
 
 MS = 1_000_000
 HERE = Machine(cpus=2, kernel="7.0", priority=99)

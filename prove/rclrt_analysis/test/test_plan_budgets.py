@@ -14,8 +14,8 @@ from random_systems import with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
 from rclrt_analysis.plan.budgets import Budget, _apart, kept_apart, sufficient_budgets
+from rclrt_analysis.plan.change import to_text
 from rclrt_analysis.plan.parameters import applied, read_plan, to_parameters
-from rclrt_analysis.plan.text import to_text
 from rclrt_analysis.simulation import Run, simulate
 from test_plan import opening, plan
 

@@ -5,17 +5,24 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import os
 import re
 import shlex
+import subprocess
+import sys
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from models import ROOT
 from rclrt_tools import cli
+from rclrt_tools.arguments import number_from, some_of
+from rclrt_tools.cli import build_parser
 from rclrt_tools.commands import bench
 
-ROOT = Path(__file__).resolve().parents[3]
 GENERATED = (".rclrt", "build", "install", "log", ".git")
 
 
@@ -177,3 +184,121 @@ def test_a_text_with_a_wrong_command_line_is_found() -> None:
 def test_to_list_experiments_builds_nothing(parser: argparse.ArgumentParser) -> None:
     assert bench.needs(parser.parse_args(["bench", "all", "--list"])) == ()
     assert bench.needs(parser.parse_args(["bench", "all"])) == ("rclrt_programs",)
+
+
+def parse(words: str) -> Namespace:
+    return build_parser().parse_args(words.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "watch M T U --plan P",
+        "watch M --plan P T U",
+        "watch --plan P M T U",
+        "watch M T --plan P U",
+    ],
+)
+def test_options_may_stand_among_models_and_traces(words: str) -> None:
+    found = parse(words)
+    assert (found.model, found.plan) == (Path("M"), Path("P"))
+    assert found.traces == [Path("T"), Path("U")]
+
+
+def test_options_of_verbs_of_verbs_may_stand_among_traces_too() -> None:
+    found = build_parser().parse_args(
+        ["trace", "merge", "A", "--callback", "x", "B", "--wall-clock"]
+    )
+    assert (found.traces, found.callback, found.wall_clock) == ([Path("A"), Path("B")], "x", True)
+
+
+def test_options_of_an_observed_command_are_its_own() -> None:
+    found = build_parser().parse_args(
+        ["observe", "-o", "slow", "--", "ros2", "launch", "-o", "mine", "--json"]
+    )
+    assert found.output == Path("slow")
+    assert found.command[-5:] == ["ros2", "launch", "-o", "mine", "--json"]
+
+
+def test_arguments_that_nobody_knows_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ("watch M --plam P", "watch", "trace info", "analyze M N", "", "fly",
+                  "build --faster", "build -R x", "test --sanitize", "test --sanitize memory",
+                  "test -R", "test surplus"):  # fmt: skip
+        with pytest.raises(SystemExit) as ended:
+            parse(words)
+        assert ended.value.code == 2
+    assert "unrecognized arguments: --plam" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["0.4", "61", "nan", "-inf"])
+def test_a_number_out_of_its_range_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"{text} is not from 0.5 to 60 s"):
+        number_from(0.5, 60, "s")(text)
+
+
+def test_a_number_may_be_at_the_ends_of_its_range() -> None:
+    assert [number_from(0.5, 60, "s")(text) for text in ("0.5", "60")] == [0.5, 60.0]
+
+
+def test_names_come_in_the_order_of_those_known_and_once() -> None:
+    chosen = some_of({"pool": 1, "events": 2, "isolated": 3})
+    assert chosen("isolated,pool,isolated") == ("pool", "isolated")
+    with pytest.raises(ArgumentTypeError, match="'' is none of pool, events, isolated"):
+        chosen("pool,")
+
+
+# `ros2 rt`, as ros2cli calls it: what that does with a command, once its arguments select it.
+AS_ROS2CLI = """
+import argparse, importlib, sys
+module, name = sys.argv[1].split(":")
+extension = getattr(importlib.import_module(module), name)()
+parser = argparse.ArgumentParser(prog="ros2")
+command = parser.add_subparsers(dest="command").add_parser("rt")
+command.set_defaults(_command=extension)
+extension.add_arguments(command, "ros2 rt")
+arguments = parser.parse_args(["rt", *sys.argv[2:]])
+sys.exit(arguments._command.main(parser=parser, args=arguments))
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    paths = [*sys.path]
+    if importlib.util.find_spec("ros2cli") is None:
+        folder = tmp_path / "stand_in" / "ros2cli"
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").touch()
+        (folder / "command.py").write_text("class CommandExtension: pass\n", encoding="utf-8")
+        paths.insert(0, str(folder.parent))
+    return {**os.environ, "PYTHONPATH": ":".join(paths)}
+
+
+def call(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    setup = (ROOT / "see/rclrt_tools" / "setup.py").read_text(encoding="utf-8")
+    entry = re.search(r'"ros2cli.command": \["rt = ([\w.:]+)"\]', setup)
+    assert entry is not None
+    return subprocess.run(
+        [sys.executable, "-c", AS_ROS2CLI, entry[1], *arguments],
+        env=environment, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+def test_its_verbs_do_what_those_of_rclrt_do(environment: dict[str, str], tmp_path: Path) -> None:
+    done = call(environment, "list")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("program ")
+    for verb in (("top", "--json"), ("top", "--once"), ("findings",)):
+        done = call(environment, *verb, "--for", "0.1", "no such program")
+        assert done.returncode == 1
+        assert "no executor runs" in done.stderr
+    assert call(environment, "findings", "--for", "0.1", "none").stdout == "no findings\n"
+    done = call(environment, "trace", "info", str(tmp_path / "none.trace"))
+    assert done.returncode == 2
+    assert "No such file" in done.stderr
+
+
+def test_without_a_verb_it_says_which_there_are(environment: dict[str, str]) -> None:
+    done = call(environment)
+    assert done.returncode == 2
+    assert "usage: ros2 rt" in done.stderr
+    assert "findings" in call(environment, "--help").stdout

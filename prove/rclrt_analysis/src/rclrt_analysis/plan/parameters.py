@@ -3,7 +3,7 @@
 """A plan as a parameters file that executors read, with a header that says what proves it.
 
 The header has the hash of the model and that of the file's content, so that an edited plan, or one
-of an older model, is noticed.
+of an older model, is noticed. Commands get a model alone, or with what a plan has chosen for it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,22 @@ import os
 import platform
 import re
 import resource
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.model import Callback, ExecutorKind, ModelError, Policy, System
+from rclrt_analysis.model import (
+    Callback,
+    ExecutorKind,
+    ModelError,
+    Policy,
+    System,
+    model_schema,
+    read_model,
+)
 from rclrt_analysis.model.assumptions import premises
 from rclrt_analysis.model.document import read_document
 from rclrt_analysis.plan.fields import (
@@ -34,7 +43,7 @@ from rclrt_analysis.plan.fields import (
     unbounded,
     unnamed_groups,
 )
-from rclrt_analysis.plan.openings import Opening
+from rclrt_analysis.plan.openings import Opening, read_open
 from rclrt_analysis.plan.placement import PRIORITY, Placement, placed, timer_cpu, with_timer_thread
 from rclrt_analysis.plan.search import Plan
 from rclrt_analysis.report import ms, overhead_lines, premise_lines
@@ -415,3 +424,20 @@ def applied(opening: Opening, file: PlanFile) -> System:
         raise ModelError(problems[:20])
     chosen = replace(system, executors=tuple(executors), callbacks=tuple(callbacks))
     return with_timer_thread(placed(chosen, Placement("as planned", core)))
+
+
+def system_of(model: Path, plan: Path | None = None) -> System:
+    """Return the system; warn of a plan that does not fit.
+
+    Raises
+    ------
+    ModelError
+        A file is wrong.
+    """
+    schema = model_schema()
+    if plan is None:
+        return read_model(model, schema)
+    opening, file = read_open(model, schema), read_plan(plan)
+    for text in misfits(file, opening):
+        print(f"warning: {text}", file=sys.stderr)
+    return applied(opening, file)

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Analyse the model."""
     from rclrt_analysis.bounds.analyse import analyse
     from rclrt_analysis.model import ModelError, implausible
-    from rclrt_analysis.plan.planned import system_of
+    from rclrt_analysis.plan.parameters import system_of
     from rclrt_analysis.report import to_json, to_text
     from rclrt_analysis.sensitivity import sensitivity
 

@@ -71,10 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report(plan: object, arguments: argparse.Namespace) -> int:
-    from rclrt_analysis.plan.change import changes
+    from rclrt_analysis.plan.change import changes, to_text
     from rclrt_analysis.plan.parameters import to_parameters
     from rclrt_analysis.plan.search import Plan
-    from rclrt_analysis.plan.text import to_text
 
     assert isinstance(plan, Plan)
     found = [] if plan.proved or plan.doubts else changes(plan, arguments.time / 2)

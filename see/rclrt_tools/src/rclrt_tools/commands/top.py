@@ -87,7 +87,7 @@ def _watch(arguments: argparse.Namespace, window_s: float) -> Watch:
 
     chains = None
     if arguments.model:
-        from rclrt_analysis.plan.planned import system_of
+        from rclrt_analysis.plan.parameters import system_of
 
         from rclrt_tools.watch.sources import ChainsBeside
 

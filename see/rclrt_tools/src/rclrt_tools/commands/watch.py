@@ -65,7 +65,7 @@ def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
 def run(arguments: argparse.Namespace) -> int:
     """Watch."""
     from rclrt_analysis.model import ModelError
-    from rclrt_analysis.plan.planned import system_of
+    from rclrt_analysis.plan.parameters import system_of
 
     from rclrt_tools.trace import TraceError
     from rclrt_tools.watch.sources import watch_files

@@ -25,10 +25,11 @@ from rclrt_tools.trace.layout import (
     Entry,
     Header,
     Records,
+    Rings,
     Trace,
     TraceError,
+    ring_records,
 )
-from rclrt_tools.trace.rings import Rings, ring_records
 
 MAX_CALLBACKS = 1_000_000
 BLOCK = 1 << 17

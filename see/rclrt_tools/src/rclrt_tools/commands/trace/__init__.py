@@ -290,7 +290,7 @@ def _page(
     sources: list,  # type: ignore[type-arg]
     folder: str,
 ) -> int:
-    from rclrt_analysis.plan.planned import system_of
+    from rclrt_analysis.plan.parameters import system_of
 
     from rclrt_tools.pages.trace_page import make_page
 
