@@ -16,8 +16,7 @@ from rclrt_tools.observe import observe
 from rclrt_tools.pages import jobs as of_page
 from rclrt_tools.pages.trace_page import make_page
 from rclrt_tools.trace import Entry, Header, Trace, blank, layout, named_traces, write_trace
-from rclrt_tools.views import compare, mcap, perfetto, summary, timeline
-from rclrt_tools.views.compare import Blocks, series_of
+from rclrt_tools.views import mcap, perfetto, summary, timeline
 from rclrt_tools.views.lines import Filter, lines
 from rclrt_tools.views.mcap import write_mcap
 from rclrt_tools.views.perfetto import write_perfetto
@@ -80,7 +79,6 @@ FORMATS: dict[str, Callable[[list[Source], Path], object]] = {
     "mcap": export(write_mcap),
     "print": printed,
     "info": lambda sources, _: summarize(Timeline(sources, BLOCK)),
-    "diff": lambda sources, _: series_of(Timeline(sources, BLOCK)),
     "page": page,
 }
 
@@ -105,7 +103,6 @@ def test_five_times_as_many_jobs_take_no_more_memory(
     """With limits so small that the short trace reaches them, too."""
     monkeypatch.setattr(perfetto, "REMEMBERED", 1 << 10)
     monkeypatch.setattr(mcap, "IN_MEMORY", 1 << 12)
-    monkeypatch.setattr(compare, "GRAIN", 1 << 4)
     monkeypatch.setattr(of_page, "MOST_JOBS", 1 << 12)
     monkeypatch.setattr(of_page, "CELLS", 1 << 13)
     monkeypatch.setattr(timeline.Timeline.__init__, "__defaults__", (BLOCK,))
@@ -132,18 +129,3 @@ def test_a_model_takes_less_than_twice_the_memory_of_its_records(tmp_path: Path)
     taken(SHORT)  # What is made once and kept.
     each = (taken(LONG) - taken(SHORT)) / (LONG - SHORT)
     assert each < 2 * 128, f"{each} bytes a record"
-
-
-def test_of_a_block_no_more_values_are_kept_than_a_median_is_taken_of() -> None:
-    values = np.random.default_rng(1).normal(0, 1, 15_900)
-    Blocks().add(values)
-    tracemalloc.start()
-    with contextlib.ExitStack() as stack:
-        stack.callback(tracemalloc.stop)
-        blocks = Blocks()
-        for _ in range(100):
-            blocks.add(values)
-        kept = tracemalloc.get_traced_memory()[0]
-    assert blocks.size > 4 * compare.GRAIN
-    assert kept < 4 * 8 * compare.GRAIN, f"{kept} bytes"
-    assert np.allclose(blocks.medians, 0, atol=0.05)

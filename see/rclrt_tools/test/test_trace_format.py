@@ -21,7 +21,6 @@ from rclrt_tools.trace import (
     layout,
     named_traces,
     read_trace,
-    rings,
     write_trace,
 )
 from trace_bytes import HEADER, S, callback, chunk, example, record, records, ring
@@ -153,7 +152,7 @@ def test_records_that_are_overwritten_while_a_ring_is_read_are_given_up(
 def test_records_that_only_mix_alike_are_no_doubles(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rings, "_mixed", lambda records: np.zeros(len(records), dtype=np.uint64))
+    monkeypatch.setattr(layout, "_mixed", lambda records: np.zeros(len(records), dtype=np.uint64))
     assert sequences(read(path, HEADER + ring(4, 8) + records(2, 7))) == [2, 7, 0, 1, 3]
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""./rclrt trace: tables, lines and comparisons of traces."""
+"""./rclrt trace: tables and lines of traces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from rclrt_tools.observe import observe, to_yaml
 from rclrt_tools.statistics import percentile
 from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout, write_trace
 from rclrt_tools.views import timeline as timelines
-from rclrt_tools.views.compare import Blocks, compare, rank_test
 from rclrt_tools.views.lines import Filter, lines
 from rclrt_tools.views.mcap import write_mcap
 from rclrt_tools.views.perfetto import write_perfetto
@@ -262,109 +261,6 @@ def test_ctrl_c_ends_a_command_without_a_traceback(
     monkeypatch.setattr("rclrt_tools.views.summary.summarize", interrupted)
     assert main(["trace", "info", str(busy_trace(tmp_path / "t.trace"))]) == 130
     assert capsys.readouterr().err == "interrupted\n"
-
-
-def test_ranks_are_tested_as_they_are_counted() -> None:
-    """Against every way to deal the values out."""
-    generator = np.random.default_rng(5)
-    for ties in (False, True):
-        for shift in (0.0, 0.7, 1.5):
-            values = generator.normal(0, 1, 14)
-            values[:7] += shift
-            values = np.round(values) if ties else values
-            first, second = values[:7], values[7:]
-
-            def rank_sum(chosen: np.ndarray, values: np.ndarray = values) -> float:
-                others = np.setdiff1d(np.arange(14), chosen)
-                a, b = values[chosen][:, None], values[others][None]
-                return float(abs((a > b).sum() + 0.5 * (a == b).sum() - 24.5))
-
-            seen = rank_sum(np.arange(7))
-            ways = [rank_sum(np.array(way)) for way in itertools.combinations(range(14), 7)]
-            exact = sum(way >= seen for way in ways) / len(ways)
-            assert abs(rank_test(first, second) - exact) < 0.03
-
-
-def test_many_equal_values_are_taken_for_what_they_are() -> None:
-    """Against ten thousand random ways to deal the values out."""
-    generator = np.random.default_rng(8)
-    first, second = np.repeat([0.0, 1.0], [235, 165]), np.repeat([0.0, 1.0], [265, 135])
-    ones = generator.hypergeometric(300, 500, 400, 10_000)
-    p = np.mean(np.abs(ones - 150) >= 15)
-    assert abs(rank_test(first, second) - p) < 0.01
-
-
-def test_runs_of_different_lengths_are_compared_by_blocks_of_one_length() -> None:
-    """The worst of more jobs is worse."""
-    shown = 0
-    for seed in range(20):
-        short, long = alike(seed, count=1000), alike(100 + seed, count=16_000)
-        rows = compare({("c", "response"): short}, {("c", "response"): long})
-        shown += any(row.shown for row in rows)
-    assert shown <= 4
-
-
-def test_blocks_do_not_depend_on_how_values_come() -> None:
-    values = np.random.default_rng(1).normal(0, 1, 5000)
-    whole, parts = Blocks(), Blocks()
-    whole.add(values)
-    for part in np.array_split(values, 777):
-        parts.add(part)
-    assert whole.size == parts.size > 1
-    assert np.array_equal(whole.worst, parts.worst)
-    assert np.allclose(whole.medians, parts.medians)
-    covered = values[: len(whole.worst) * whole.size].reshape(-1, whole.size)
-    assert np.array_equal(whole.worst, covered.max(axis=1))
-
-
-def alike(seed: int, shift: float = 0.0, count: int = 4000) -> Blocks:
-    """Return a run in which neighbours are alike: each value keeps 90 % of the one before."""
-    noise = np.random.default_rng(seed).normal(0, 1, count).tolist()
-    values, last = [], 0.0
-    for one in noise:
-        last = 0.9 * last + one
-        values.append(1000 + last + shift)
-    blocks = Blocks()
-    blocks.add(np.array(values))
-    return blocks
-
-
-def test_runs_that_are_alike_are_seldom_said_to_differ_and_others_always() -> None:
-    def shown(shift: float) -> int:
-        runs = [
-            compare(
-                {("c", "response"): alike(2 * seed)},
-                {("c", "response"): alike(2 * seed + 1, shift)},
-            )
-            for seed in range(40)
-        ]
-        return sum(any(row.shown for row in rows) for rows in runs)
-
-    assert shown(0.0) <= 5
-    assert shown(3.0) == 40
-
-
-def test_diff_says_what_differs_and_of_what_there_is_too_little(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def trace(name: str, seed: int, longer: int) -> Path:
-        generator = np.random.default_rng(seed)
-        parts = [jobs(*range(0, 3000 * MS, 10 * MS), callback=i) for i in range(2)]
-        for part in parts:
-            part["end_ns"] += generator.integers(0, MS, len(part))
-        parts[1]["end_ns"] += longer
-        rare = jobs(1, 2, callback=2)
-        return written(tmp_path / name, np.concatenate((*parts, rare)))
-
-    first, same, other = trace("a", 1, 0), trace("b", 2, 0), trace("c", 3, MS)
-    assert main(["trace", "diff", str(first), str(same)]) == 0
-    assert "0 of 8 times differ" in capsys.readouterr().out
-    assert main(["trace", "diff", str(first), str(other)]) == 1
-    out = capsys.readouterr().out
-    marked = [line.split()[:3] for line in out.splitlines() if line.endswith("<- longer")]
-    assert sorted(marked) == [["/n1", "response", "median"], ["/n1", "response", "worst"]]
-    assert "4 have too few jobs" in out
-    assert main(["trace", "diff", str(first), str(tmp_path / "none")]) == 2
 
 
 def test_no_damaged_file_breaks_what_shows_it(tmp_path: Path) -> None:

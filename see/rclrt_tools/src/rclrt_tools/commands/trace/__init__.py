@@ -121,9 +121,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     page.add_argument("--model", type=Path, metavar="FILE", help="with its chains and bounds")
     page.add_argument("--plan", type=Path, metavar="FILE", help="of ./rclrt plan, for the model")
-    diff = what.add_parser("diff", help="whether two runs differ; exits with 1 if they do")
-    diff.add_argument("first", type=Path, metavar="FIRST", help="a trace of the first run")
-    diff.add_argument("second", type=Path, metavar="SECOND", help="a trace of the second run")
     for name, module in verbs_in(__name__):
         add_verb(what, name, module, "what")
 
@@ -148,8 +145,6 @@ def run(arguments: argparse.Namespace) -> int:
             return _record(arguments)
         if arguments.what in ("start", "stop"):
             return _background(arguments)
-        if arguments.what == "diff":
-            return _diff(arguments.first, arguments.second)
         offsets = dict(getattr(arguments, "offset", ()))
         folder = arguments.traces[0].resolve().name if arguments.traces[0].is_dir() else ""
         arguments.traces = trace_files(arguments.traces)
@@ -305,19 +300,3 @@ def _page(
     arguments.output.write_text(text, encoding="utf-8")
     print(f"{arguments.output}: {len(text) / 1e6:.1f} MB; open it in a browser")
     return 0
-
-
-def _diff(first: Path, second: Path) -> int:
-    from rclrt_tools.views.compare import compare, series_of, to_text
-    from rclrt_tools.views.timeline import Timeline, close, open_sources
-
-    series = []
-    for path in (first, second):
-        sources = open_sources([path])
-        try:
-            series.append(series_of(Timeline(sources)))
-        finally:
-            close(sources)
-    rows = compare(*series)
-    print(to_text(rows, *series))
-    return int(any(row.shown for row in rows))
