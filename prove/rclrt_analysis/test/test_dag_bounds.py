@@ -189,9 +189,9 @@ def test_equal_priorities_hold_together_or_not_at_all() -> None:
 
 
 def test_edf_demand_and_density() -> None:
-    assert edf.demand(make_taskset([2, 4], [5, 7]))  # 0.97
-    assert not edf.demand(make_taskset([2, 4], [5, 7], [4, 5]))
-    assert edf.density(make_taskset([5, 5, 1], [10, 10, 10]), 2)
-    assert not edf.density(make_taskset([9, 9, 1], [10, 10, 10]), 2), "Dhall's effect"
+    assert not edf.no_demand(make_taskset([2, 4], [5, 7]))  # 0.97
+    assert edf.no_demand(make_taskset([2, 4], [5, 7], [4, 5]))
+    assert not edf.no_density(make_taskset([5, 5, 1], [10, 10, 10]), 2)
+    assert edf.no_density(make_taskset([9, 9, 1], [10, 10, 10]), 2), "Dhall's effect"
     with pytest.raises(ValueError, match="jitter"):
         edf.demand(make_taskset([1], [10], jitter=[1]))

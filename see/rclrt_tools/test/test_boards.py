@@ -61,10 +61,10 @@ def test_a_board_and_a_computer_are_in_one_timeline_by_an_offset_or_by_the_clock
     computer = tmp_path / "computer.trace"
     header = Header(b"computer" * 2, clock, 4711, 1)
     write_trace(Trace({0: Entry("/planner")}, records, 0, header), computer)
-    assert main(["trace", "merge", str(computer), str(board)]) == 2
+    assert main(["trace", "print", str(computer), str(board)]) == 2
     assert "of another boot" in capsys.readouterr().err
     for how in (["--wall-clock"], ["--offset", f"{board}=0"]):
-        assert main(["trace", "merge", *how, str(computer), str(board)]) == 0
+        assert main(["trace", "print", *how, str(computer), str(board)]) == 0
         lines = [line.split(" <")[0].split() for line in capsys.readouterr().out.splitlines()[1:]]
         names = [line[-2] for line in lines]
         assert names == [

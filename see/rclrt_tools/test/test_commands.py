@@ -207,7 +207,7 @@ def test_options_may_stand_among_models_and_traces(words: str) -> None:
 
 def test_options_of_verbs_of_verbs_may_stand_among_traces_too() -> None:
     found = build_parser().parse_args(
-        ["trace", "merge", "A", "--callback", "x", "B", "--wall-clock"]
+        ["trace", "print", "A", "--callback", "x", "B", "--wall-clock"]
     )
     assert (found.traces, found.callback, found.wall_clock) == ([Path("A"), Path("B")], "x", True)
 

@@ -193,14 +193,14 @@ def test_merge_shows_several_processes_in_one_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = [written(tmp_path / f"p{i}.trace", jobs(5 - i, 20 + i)) for i in range(2)]
-    assert main(["trace", "merge", *map(str, paths)]) == 0
+    assert main(["trace", "print", *map(str, paths)]) == 0
     names = [line.split()[-3] for line in capsys.readouterr().out.splitlines()[1:]]
     assert names == ["p1:", "p0:", "p0:", "p1:"]
     other = written(tmp_path / "q.trace", jobs(1), Header(b"q" * 16))
-    assert main(["trace", "merge", str(paths[0]), str(other)]) == 2
+    assert main(["trace", "print", str(paths[0]), str(other)]) == 2
     assert "--offset" in capsys.readouterr().err
-    assert main(["trace", "merge", str(paths[0]), str(other), "--offset", f"{other}=0.5"]) == 0
-    assert main(["trace", "merge", str(paths[0]), "--offset", f"{other}=0.5"]) == 2
+    assert main(["trace", "print", str(paths[0]), str(other), "--offset", f"{other}=0.5"]) == 0
+    assert main(["trace", "print", str(paths[0]), "--offset", f"{other}=0.5"]) == 2
     assert "is not among the traces" in capsys.readouterr().err
 
 

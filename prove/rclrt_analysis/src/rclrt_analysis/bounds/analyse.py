@@ -51,7 +51,6 @@ from rclrt_analysis.model.links import FIRST_CORE
 MAX_ROUNDS = 50
 """How often executors that send to each other are analysed before what still grows has no bound."""
 
-METHODS = ("exact", "paper")
 NONE = Method("none", "", ())
 Found = tuple[dict[str, Local], Method]
 

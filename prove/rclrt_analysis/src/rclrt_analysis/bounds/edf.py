@@ -19,11 +19,6 @@ MARGIN = 1e-9
 """Outweighs rounding where utilizations are added."""
 
 
-def demand(tasks: TaskSet) -> bool:
-    """Return whether one core is shown to meet every deadline."""
-    return not no_demand(tasks)
-
-
 def no_demand(tasks: TaskSet) -> int:
     """Return 0 if one core meets every deadline: sum_i dbf_i(t) <= t for all t [Baruah90].
 
@@ -54,11 +49,6 @@ def no_demand(tasks: TaskSet) -> int:
         if np.any((released * tasks.wcet).sum(axis=1) > t):
             return UNSHOWN
     return 0
-
-
-def density(tasks: TaskSet, cores: int) -> bool:
-    """Return whether several cores are shown to meet every deadline."""
-    return not no_density(tasks, cores)
 
 
 def no_density(tasks: TaskSet, cores: int) -> int:

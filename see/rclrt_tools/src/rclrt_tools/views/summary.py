@@ -18,7 +18,6 @@ from rclrt_tools.trace import NO_DEADLINE, Entry, Records, layout
 from rclrt_tools.views.blockers import Blockers
 from rclrt_tools.views.timeline import Batch, Ints, Numbers, Source, Timeline
 
-FRACTIONS = (0.5, 0.99)
 MOST_VALUES = 1 << 16
 MOST_IN_ALL = 1 << 23
 """Values of all callbacks together: with very many callbacks each may keep fewer."""

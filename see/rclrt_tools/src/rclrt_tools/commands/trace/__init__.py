@@ -44,28 +44,23 @@ def _positive(text: str) -> float:
     return value
 
 
-def _files(parser: argparse.ArgumentParser, one: bool = False) -> None:
+def _files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "traces",
-        type=Path,
-        nargs=1 if one else "+",
-        metavar="TRACE",
-        help="a trace file" if one else "trace files, or folders of them",
+        "traces", type=Path, nargs="+", metavar="TRACE", help="trace files, or folders of them"
     )
-    if not one:
-        parser.add_argument(
-            "--offset",
-            type=_offset,
-            action="append",
-            default=[],
-            metavar="FILE=MS",
-            help="add so much to the times of this file",
-        )
-        parser.add_argument(
-            "--wall-clock",
-            action="store_true",
-            help="put machines together by their clocks of the day, which must agree then",
-        )
+    parser.add_argument(
+        "--offset",
+        type=_offset,
+        action="append",
+        default=[],
+        metavar="FILE=MS",
+        help="add so much to the times of this file",
+    )
+    parser.add_argument(
+        "--wall-clock",
+        action="store_true",
+        help="put machines together by their clocks of the day, which must agree then",
+    )
 
 
 def _filters(parser: argparse.ArgumentParser) -> None:
@@ -99,12 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     info = what.add_parser("info", help="one table: what each callback did")
     _files(info)
     info.add_argument("--json", type=writable_file, metavar="FILE", help="also as JSON, schema 1")
-    show = what.add_parser("print", help="the records of a file as lines")
-    _files(show, one=True)
+    show = what.add_parser("print", help="the records as lines, of several files in one order")
+    _files(show)
     _filters(show)
-    merge = what.add_parser("merge", help="the records of several files in one order")
-    _files(merge)
-    _filters(merge)
     export = what.add_parser("export", help="files for other tools")
     _files(export)
     export.add_argument(
@@ -145,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _record(arguments)
         if arguments.what in ("start", "stop"):
             return _background(arguments)
-        offsets = dict(getattr(arguments, "offset", ()))
+        offsets = dict(arguments.offset)
         folder = arguments.traces[0].resolve().name if arguments.traces[0].is_dir() else ""
         arguments.traces = trace_files(arguments.traces)
         if not arguments.traces:
@@ -156,10 +148,9 @@ def run(arguments: argparse.Namespace) -> int:
         names = ("json", "perfetto", "mcap", "output")
         written = [getattr(arguments, name, None) for name in names]
         keep_apart([path for path in written if path], arguments.traces)
-        wall_clock = getattr(arguments, "wall_clock", False)
-        sources = open_sources(arguments.traces, offsets, wall_clock)
+        sources = open_sources(arguments.traces, offsets, arguments.wall_clock)
         try:
-            verbs = {"info": _info, "print": _print, "merge": _print, "export": _export}
+            verbs = {"info": _info, "print": _print, "export": _export}
             if arguments.what == "page":
                 return _page(arguments, sources, folder)
             return verbs[arguments.what](arguments, sources)
