@@ -194,4 +194,4 @@ def test_edf_demand_and_density() -> None:
     assert not edf.no_density(make_taskset([5, 5, 1], [10, 10, 10]), 2)
     assert edf.no_density(make_taskset([9, 9, 1], [10, 10, 10]), 2), "Dhall's effect"
     with pytest.raises(ValueError, match="jitter"):
-        edf.demand(make_taskset([1], [10], jitter=[1]))
+        edf.no_demand(make_taskset([1], [10], jitter=[1]))
