@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Check the words of all pages: one name a thing, as the glossary says, and no dead links.
+"""Check the words of all pages and sources: one name a thing, as the glossary says; no dead links.
 
     tools/check_words.py [ROOT]
 
-The glossary's table "say | not" has the names that pages do not use; code in pages may. A link
+The glossary's table "say | not" has the names that neither pages nor the texts and comments of
+sources use; code in pages may, and identifiers. A link
 between pages needs its file and its heading, a table its head. Prints one line per violation; exit
 status 1 if there is any.
 """
@@ -21,6 +22,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 GLOSSARY = "docs/glossary.md"
+PAGES = ("*.md",)
+SOURCES = ("*.py", "*.cpp", "*.hpp", "*.c", "*.h", "*.json", "*.yaml", "*.j2")
+# A comment may go on in the next line.
+BETWEEN_WORDS = r"\s+(?:(?:///?|#|\*) *)?"
 FENCED = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 # A link, or a line that begins with a name in brackets and a colon, which is the target of links.
 LINK = re.compile(r"\]\((?!\w+:)([^)\s]+)\)|^ *\[[^\]]+\]: +(?!\w+:)(\S+)", re.M)
@@ -61,7 +66,7 @@ def _why_dead(page: Path, target: str) -> str:
     return ""
 
 
-def check(root: Path, pages: list[Path]) -> Iterator[str]:
+def check(root: Path, pages: list[Path], sources: list[Path]) -> Iterator[str]:
     """Yield one line of text per thing that is wrong."""
     glossary = root / GLOSSARY
     names = list(_names_not_used(glossary.read_text("utf-8")))
@@ -78,11 +83,19 @@ def check(root: Path, pages: list[Path]) -> Iterator[str]:
         for match in HEADLESS_ROW.finditer(text):
             line = text.count("\n", 0, match.start() + 2) + 1
             yield f"{page.relative_to(root)}:{line}: a table without a head"
-        for say, name in names if page != glossary else ():
-            words = r"\s+".join(re.escape(word) for word in name.split())
-            for match in re.finditer(rf"(?<![\w/.-]){words}(?![\w/-])", prose, re.I):
+        if page != glossary:
+            yield from _wrong_names(page.relative_to(root), prose, names)
+    for source in sources:
+        yield from _wrong_names(source.relative_to(root), source.read_text("utf-8"), names)
+
+
+def _wrong_names(where: Path, text: str, names: list[tuple[str, str]]) -> Iterator[str]:
+    for say, name in names:
+        words = BETWEEN_WORDS.join(re.escape(word) for word in name.split())
+        for match in re.finditer(rf"(?<![\w/.(-]){words}(?![\w/(-])", text, re.I):
+            if not match[0].isupper():  # A constant.
                 line = text.count("\n", 0, match.start()) + 1
-                yield f"{page.relative_to(root)}:{line}: say '{say}', not '{name}'"
+                yield f"{where}:{line}: say '{say}', not '{name}'"
 
 
 def main() -> int:
@@ -90,9 +103,10 @@ def main() -> int:
     root = Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
     root = root if root.is_dir() else root.parents[1]
     listed = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"]
-    done = subprocess.run([*listed, "*.md"], capture_output=True, text=True, check=True)
-    pages = [path for name in done.stdout.splitlines() if (path := root / name).is_file()]
-    problems = list(check(root, pages))
+    done = subprocess.run([*listed, *PAGES, *SOURCES], capture_output=True, text=True, check=True)
+    files = [path for name in done.stdout.splitlines() if (path := root / name).is_file()]
+    pages = [path for path in files if path.suffix == ".md"]
+    problems = list(check(root, pages, [path for path in files if path.suffix != ".md"]))
     print("\n".join(problems) if problems else f"words: {len(pages)} pages, none wrong")
     return 1 if problems else 0
 

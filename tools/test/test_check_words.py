@@ -54,6 +54,11 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, says: s
     assert page(tmp_path, text) == (1, says + "\n")
 
 
+def test_comments_of_sources_use_no_other_names_either(tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text("int ticker(int TICKER);  // the clock\n// thread\n")
+    assert page(tmp_path, "") == (1, "a.cpp:1: say 'timer thread', not 'clock thread'\n")
+
+
 @pytest.mark.parametrize(
     "text",
     [

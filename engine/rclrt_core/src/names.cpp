@@ -60,10 +60,10 @@ const char * to_string(Criticality criticality) noexcept
 const char * to_string(ExecutionModel model) noexcept
 {
   switch (model) {
-    case ExecutionModel::kEvents:
-      return "events";
-    case ExecutionModel::kPool:
-      return "pool";
+    case ExecutionModel::kPriorityEvents:
+      return "priority_events";
+    case ExecutionModel::kPreemptive:
+      return "preemptive";
     case ExecutionModel::kIsolated:
       return "isolated";
   }

@@ -31,7 +31,7 @@ using std::chrono::milliseconds;
 using Lines = std::vector<std::string>;
 
 constexpr ExecutionModel kModels[] = {
-  ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated};
+  ExecutionModel::kPriorityEvents, ExecutionModel::kPreemptive, ExecutionModel::kIsolated};
 
 inline TimePoint at_ms(int64_t ms) { return TimePoint(milliseconds(ms)); }
 

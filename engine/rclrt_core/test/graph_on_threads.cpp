@@ -8,7 +8,7 @@
 //
 // A graph is lines of words; a line belongs to what the lines before it have begun. Times are ns.
 //
-//   engine events|pool|isolated fixed_priority|edf CPU...
+//   engine priority_events|preemptive|isolated fixed_priority|edf CPU...
 //   callback NAME GROUP RANK FIFO DEADLINE INHERIT   FIFO: of its thread; the last two may be 0
 //   shared GROUP RUNTIME PERIOD                      a budget that the callbacks of a group share
 //   budget RUNTIME PERIOD                            of the callback
@@ -208,9 +208,9 @@ void read_engine(std::istream & words)
     part.cpus.push_back(cpu);
   }
   words.clear();
-  part.options.model = model == "events" ? rclrt_core::ExecutionModel::kEvents
-                       : model == "pool" ? rclrt_core::ExecutionModel::kPool
-                                         : rclrt_core::ExecutionModel::kIsolated;
+  part.options.model = model == "priority_events" ? rclrt_core::ExecutionModel::kPriorityEvents
+                       : model == "preemptive"    ? rclrt_core::ExecutionModel::kPreemptive
+                                                  : rclrt_core::ExecutionModel::kIsolated;
   part.options.policy =
     policy == "edf" ? &rclrt_core::edf_policy() : &rclrt_core::fixed_priority_policy();
   part.options.attributes_mode = rclrt_core::AttributesMode::kRequire;

@@ -21,7 +21,7 @@ namespace rclrt_core
 
 /// A whole test in words, where callbacks only work. Parts of a text are separated by ", ".
 ///
-///   machine    words of: events pool isolated executes first_come edf bands; threads N; cpus N; until MS
+///   machine    words of: priority_events preemptive isolated executes first_come edf bands; threads N; cpus N; until MS
 ///   callbacks  NAME WORK_MS PRIORITY (0: none), then words of: in GROUP; on CPU; budget R/P; ext DEADLINE_MS; depth N;
 ///              every PERIOD_MS; first MS; once; skip; queue_all; keep_latest
 ///              group NAME PARALLELISM, then perhaps: budget R/P
@@ -69,8 +69,8 @@ struct Machine
   explicit Machine(const std::string & text)
   {
     const std::map<std::string, std::function<void(std::istream &)>> known = {
-      {"events", [this](auto &) { options.model = ExecutionModel::kEvents; }},
-      {"pool", [this](auto &) { options.model = ExecutionModel::kPool; }},
+      {"priority_events", [this](auto &) { options.model = ExecutionModel::kPriorityEvents; }},
+      {"preemptive", [this](auto &) { options.model = ExecutionModel::kPreemptive; }},
       {"isolated", [this](auto &) { options.model = ExecutionModel::kIsolated; }},
       {"executes", [this](auto &) { options.release_and_execute = true; }},
       {"first_come", [this](auto &) { options.policy = &first_come_policy(); }},

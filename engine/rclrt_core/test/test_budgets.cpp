@@ -224,7 +224,7 @@ TEST(Budget, holds_under_deadlines_of_absolute_time)
 
 TEST(Budget, is_kept_by_threads_of_every_model)
 {
-  for (const ExecutionModel model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+  for (const ExecutionModel model : {ExecutionModel::kPreemptive, ExecutionModel::kIsolated}) {
     EngineOptions options;
     options.model = model;
     EngineOnSim scene(options);

@@ -47,7 +47,7 @@ Lines run(const EdfScenario & scenario, ExecutionModel model)
 TEST(EdfOnSim, runs_every_scenario_as_told_in_a_pool)
 {
   for (const EdfScenario & scenario : edf_scenarios()) {
-    EXPECT_EQ(run(scenario, ExecutionModel::kPool), scenario.on_sim) << scenario.name;
+    EXPECT_EQ(run(scenario, ExecutionModel::kPreemptive), scenario.on_sim) << scenario.name;
   }
 }
 
@@ -220,7 +220,7 @@ struct FewSlotsRun
 TEST(EdfOnSim, a_thread_without_a_slot_takes_ext_away_from_no_callback)
 {
   const auto scheduler = std::make_shared<FewSlots>(4);
-  FewSlotsRun run(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer);
+  FewSlotsRun run(scheduler, ExecutionModel::kPreemptive, AttributesMode::kPrefer);
   run.engine.run(200, run.arrivals);
   EXPECT_TRUE(run.engine.spin_status.ok());
   run.expect_all_have_run_and_are_ext();
@@ -236,7 +236,7 @@ TEST(EdfOnSim, a_thread_without_a_slot_takes_ext_away_from_no_callback)
 /// And what is told is what happened, not that there was no room.
 TEST(EdfOnSim, no_slot_at_all_is_a_finding_and_takes_ext_from_no_callback)
 {
-  for (const auto model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+  for (const auto model : {ExecutionModel::kPreemptive, ExecutionModel::kIsolated}) {
     FewSlotsRun run(std::make_shared<FewSlots>(0), model, AttributesMode::kPrefer);
     run.engine.run(200, run.arrivals);
     EXPECT_TRUE(run.engine.spin_status.ok());
@@ -271,9 +271,9 @@ TEST(EdfOnSim, a_thread_of_an_ext_group_that_gets_no_slot_says_so_once)
 TEST(EdfOnSim, a_thread_without_a_slot_is_an_error_where_attributes_are_required)
 {
   for (const auto model :
-       {ExecutionModel::kPool, ExecutionModel::kIsolated, ExecutionModel::kEvents}) {
-    // The timer thread needs none. In the events model only the thread that spins runs jobs.
-    const int enough = model == ExecutionModel::kEvents ? 1 : 6;
+       {ExecutionModel::kPreemptive, ExecutionModel::kIsolated, ExecutionModel::kPriorityEvents}) {
+    // The timer thread needs none. In the priority_events model only the thread that spins runs jobs.
+    const int enough = model == ExecutionModel::kPriorityEvents ? 1 : 6;
     for (const int slots : {enough - 1, enough}) {
       FewSlotsRun run(std::make_shared<FewSlots>(slots), model, AttributesMode::kRequire);
       const Lines jobs = run.engine.run(200, run.arrivals);
@@ -295,7 +295,7 @@ TEST(EdfOnSim, no_timer_runs_before_the_thread_that_spins_has_its_slot)
 {
   for (const int slots : {1, 2}) {
     EngineOptions options = FewSlotsRun::options_of(
-      std::make_shared<FewSlots>(slots), ExecutionModel::kEvents, AttributesMode::kRequire);
+      std::make_shared<FewSlots>(slots), ExecutionModel::kPriorityEvents, AttributesMode::kRequire);
     options.release_and_execute = true;
     EngineOnSim engine(options, 1);
     TimerOptions timer;
@@ -315,7 +315,7 @@ TEST(EdfOnSim, an_ext_job_wakes_a_thread_that_has_a_slot_if_one_sleeps)
   const auto scheduler = std::make_shared<FewSlots>(9);
   scheduler->refuse_in = 2;
   EngineOptions options =
-    FewSlotsRun::options_of(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer);
+    FewSlotsRun::options_of(scheduler, ExecutionModel::kPreemptive, AttributesMode::kPrefer);
   EngineOnSim engine(options, 2);
   engine.add(engine.ext_callback("a", 10, 1));
   engine.add(engine.ext_callback("b", 10, 1));
@@ -339,7 +339,7 @@ TEST(EdfOnSim, ext_is_refused_for_the_timer_thread)
 TEST(EdfOnSim, no_room_for_a_job_takes_ext_away_from_that_job_only)
 {
   const auto scheduler = std::make_shared<FewSlots>(7);
-  FewSlotsRun run(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer);
+  FewSlotsRun run(scheduler, ExecutionModel::kPreemptive, AttributesMode::kPrefer);
   run.engine.run(200, run.arrivals, [&] {
     run.engine.until(25);
     scheduler->full_for = 20;
@@ -386,7 +386,7 @@ TEST(EdfOnSim, who_orders_deadlines_is_told_what_is_left_of_the_budget_of_a_job_
   for (const OnOverrun reaction : {OnOverrun::kDemote, OnOverrun::kNotify}) {
     const auto scheduler = std::make_shared<WhatItIsTold>();
     EngineOnSim engine(
-      FewSlotsRun::options_of(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer), 1);
+      FewSlotsRun::options_of(scheduler, ExecutionModel::kPreemptive, AttributesMode::kPrefer), 1);
     CallbackOptions a = engine.ext_callback("a", 20, 3);
     a.budget = {milliseconds(4), milliseconds(10), reaction};
     engine.add(a, "g");
@@ -405,7 +405,7 @@ TEST(EdfOnSim, a_running_job_keeps_its_deadline_if_the_os_refuses_what_would_be_
 {
   const auto scheduler = std::make_shared<WhatItIsTold>();
   EngineOnSim engine(
-    FewSlotsRun::options_of(scheduler, ExecutionModel::kPool, AttributesMode::kPrefer), 1);
+    FewSlotsRun::options_of(scheduler, ExecutionModel::kPreemptive, AttributesMode::kPrefer), 1);
   engine.add(engine.ext_callback("a", 20, 4), "g");
   engine.add(engine.fifo_callback("urgent", 1, 60), "g");
   Lines told_while_a_runs;

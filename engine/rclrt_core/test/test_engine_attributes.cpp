@@ -224,7 +224,7 @@ TEST(Inline, a_callback_with_attributes_that_runs_without_them_is_a_finding)
 
 TEST(Attributes, the_thread_that_spins_gets_its_own_back)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kEvents));
+  EngineOnSim engine(with_model(ExecutionModel::kPriorityEvents));
   Observed seen;
   engine.add(observing(engine, "a", fifo(50), &seen));
   engine.on_sim([&] {
@@ -316,7 +316,7 @@ TEST(Attributes, of_the_thread_that_spins_are_raised_by_who_publishes)
 
 TEST(Attributes, that_are_changed_change_the_rank_of_a_job_that_waits)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kEvents));
+  EngineOnSim engine(with_model(ExecutionModel::kPriorityEvents));
   const auto add = [&engine](const std::string & name, int priority) {
     engine.add(engine.fifo_callback(name, 5, priority));
   };
@@ -373,7 +373,7 @@ TEST(Refusal, is_a_finding_that_names_the_callback_and_it_runs_all_the_same)
 
 TEST(Refusal, leaves_nothing_of_what_the_thread_had_before)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kEvents), 2);
+  EngineOnSim engine(with_model(ExecutionModel::kPriorityEvents), 2);
   Observed first;
   Observed refused;
   engine.add(observing(engine, "first", fifo(90), &first));

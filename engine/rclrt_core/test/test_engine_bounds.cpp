@@ -121,7 +121,7 @@ struct OneThread
   static EngineOptions options(AttributesMode mode)
   {
     EngineOptions options;
-    options.model = ExecutionModel::kEvents;
+    options.model = ExecutionModel::kPriorityEvents;
     options.attributes_mode = mode;
     return options;
   }
@@ -157,7 +157,7 @@ TEST(EveryThread, takes_no_less_urgent_job_while_one_of_another_group_waits_for_
   for (int round = 0; round < 40; ++round) {
     const bool is_pool = pick(0, 1) == 1;
     EngineOptions options;
-    options.model = is_pool ? ExecutionModel::kPool : ExecutionModel::kIsolated;
+    options.model = is_pool ? ExecutionModel::kPreemptive : ExecutionModel::kIsolated;
     EngineOnSim engine(options);
     engine.sim.need_cpu();
     std::map<uint32_t, std::pair<int, std::string>> of;  // priority and group, by id
@@ -385,8 +385,10 @@ TEST_P(EventCosts, are_at_most_two_changes_of_attributes)
 }
 
 INSTANTIATE_TEST_SUITE_P(
-  Models, EventCosts, ::testing::Values(ExecutionModel::kPool, ExecutionModel::kIsolated),
-  [](const auto & model) { return model.param == ExecutionModel::kPool ? "pool" : "isolated"; });
+  Models, EventCosts, ::testing::Values(ExecutionModel::kPreemptive, ExecutionModel::kIsolated),
+  [](const auto & model) {
+    return model.param == ExecutionModel::kPreemptive ? "preemptive" : "isolated";
+  });
 
 TEST(EdfEvents, leave_the_class_of_a_thread_with_a_deadline_to_what_orders_deadlines)
 {

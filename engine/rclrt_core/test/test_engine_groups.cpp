@@ -40,7 +40,7 @@ TEST(ExclusiveGroup, decides_who_runs_when)
         "low 10 10 in g, high 2 30 in g, middle 20 20", "0 low, 3 high, 4 middle",
         "0-0-10 low, 3-10-12 high, 4-12-32 middle"}});
   }
-  for (const char * model : {"events, cpus 4", "pool, cpus 4", "isolated, cpus 4"}) {
+  for (const char * model : {"priority_events, cpus 4", "preemptive, cpus 4", "isolated, cpus 4"}) {
     expect(
       {{"its callbacks never overlap on any number of CPUs", model,
         "a 5 10 in g, b 5 10 in g, c 5 10 in g", "0 a, 1 b, 2 c, 3 a",
@@ -212,7 +212,7 @@ Lines high_low_and_mid(ExecutionModel model, const std::vector<Arrival> & arriva
 
 TEST(ExclusiveGroup, a_thread_does_not_take_a_job_with_the_urgency_of_its_last_one)
 {
-  for (const auto model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+  for (const auto model : {ExecutionModel::kPreemptive, ExecutionModel::kIsolated}) {
     // If it were woken for low, and took it, low would be lent the urgency of high and run before mid.
     EXPECT_EQ(
       high_low_and_mid(model, {{1, "high"}, {5, "mid"}, {6, "low"}, {8, "high"}}),
@@ -227,7 +227,7 @@ TEST(ExclusiveGroup, a_thread_does_not_take_a_job_with_the_urgency_of_its_last_o
 TEST(ReentrantGroup, runs_one_callback_in_parallel_with_itself)
 {
   expect({
-    {"up to the bound", "pool, cpus 4", "group g 2, a 10 10 in g", "0 a 3",
+    {"up to the bound", "preemptive, cpus 4", "group g 2, a 10 10 in g", "0 a 3",
      "0-0-10 a, 0-0-10 a, 0-10-20 a"},
     {"up to the bound", "isolated, cpus 4", "group g 2, a 10 10 in g", "0 a 3",
      "0-0-10 a, 0-0-10 a, 0-10-20 a"},
@@ -274,7 +274,7 @@ TEST(Overload, equals_take_turns_whatever_their_depths_and_overrun_rules)
     options.model = static_cast<ExecutionModel>(pick(0, 2));
     options.policy = policies[static_cast<std::size_t>(pick(0, 2))];
     const bool shared = options.model == ExecutionModel::kIsolated || pick(0, 1) == 1;
-    const auto threads = options.model == ExecutionModel::kPool ? options.max_threads : 1;
+    const auto threads = options.model == ExecutionModel::kPreemptive ? options.max_threads : 1;
     EngineOnSim engine(options, 2);
     if (shared) {
       engine.group("shared", static_cast<uint32_t>(pick(1, 2)));

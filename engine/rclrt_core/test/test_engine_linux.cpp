@@ -386,7 +386,8 @@ TEST_P(EngineOnLinux, a_wake_batch_loses_nothing)
 
 INSTANTIATE_TEST_SUITE_P(
   Models, EngineOnLinux,
-  ::testing::Values(ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated),
+  ::testing::Values(
+    ExecutionModel::kPriorityEvents, ExecutionModel::kPreemptive, ExecutionModel::kIsolated),
   [](const auto & model) { return std::string(to_string(model.param)); });
 
 }  // namespace

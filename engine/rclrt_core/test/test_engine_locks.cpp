@@ -78,7 +78,8 @@ TEST_P(PreemptedNotifier, holds_up_a_more_urgent_release_if_the_lock_lends_no_ur
 }
 
 INSTANTIATE_TEST_SUITE_P(
-  Models, PreemptedNotifier, ::testing::Values(ExecutionModel::kPool, ExecutionModel::kIsolated),
+  Models, PreemptedNotifier,
+  ::testing::Values(ExecutionModel::kPreemptive, ExecutionModel::kIsolated),
   [](const auto & model) { return to_string(model.param); });
 
 struct Piece
@@ -207,7 +208,7 @@ TEST_P(RandomReleases, run_less_urgent_jobs_before_if_the_lock_lends_no_urgency)
 }
 
 INSTANTIATE_TEST_SUITE_P(
-  Models, RandomReleases, ::testing::Values(ExecutionModel::kPool, ExecutionModel::kIsolated),
+  Models, RandomReleases, ::testing::Values(ExecutionModel::kPreemptive, ExecutionModel::kIsolated),
   [](const auto & model) { return to_string(model.param); });
 
 // ---- How often the lock is taken. Upper bounds: fewer is better.

@@ -39,21 +39,21 @@ TEST(Models, decide_who_runs_when)
      "1-1-2 first, 5-5-25 busy, 10-10-11 other"},
     {"a callback of one group preempts one of another", "isolated", "low 10 10, high 2 20",
      "1 low, 4 high, 30 low", "1-1-13 low, 4-4-6 high, 30-30-40 low"},
-    {"jobs run one after the other, most urgent first, without preemption", "events, cpus 2",
-     "low 10 10, middle 1 20, high 2 30", "1 low, 2 middle, 3 high",
+    {"jobs run one after the other, most urgent first, without preemption",
+     "priority_events, cpus 2", "low 10 10, middle 1 20, high 2 30", "1 low, 2 middle, 3 high",
      "1-1-11 low, 3-11-13 high, 2-13-14 middle"},
-    {"timers run on the timer thread, most urgent first", "events, executes, until 19",
+    {"timers run on the timer thread, most urgent first", "priority_events, executes, until 19",
      "slow 4 10 every 10, fast 1 20 every 10, message 2 5", "9 message",
      "9-9-16 message, 10-10-11 fast, 10-11-15 slow"},
     {"timers that run on the timer thread are excluded within a group",
-     "events, executes, cpus 2, until 19", "timer 4 20 in g every 10, message 5 10 in g",
+     "priority_events, executes, cpus 2, until 19", "timer 4 20 in g every 10, message 5 10 in g",
      "8 message", "8-8-13 message, 10-13-17 timer"},
   });
 }
 
 TEST(Pool, has_as_many_threads_as_its_groups_can_use_and_no_more_than_its_bound)
 {
-  EngineOptions options = with_model(ExecutionModel::kPool);
+  EngineOptions options = with_model(ExecutionModel::kPreemptive);
   options.max_threads = 5;
   const auto threads_with_groups = [&](int groups) {
     EngineOnSim engine(options);
@@ -75,7 +75,7 @@ TEST(Pool, has_as_many_threads_as_its_groups_can_use_and_no_more_than_its_bound)
 
 TEST(Pool, a_group_added_while_spinning_gets_a_thread_and_none_is_made_on_release)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kPool));
+  EngineOnSim engine(with_model(ExecutionModel::kPreemptive));
   engine.run(20, {}, [&] {
     engine.sim.sleep_for(milliseconds(1));
     for (int i = 0; i < 4; ++i) {
@@ -94,7 +94,7 @@ TEST(Pool, a_group_added_while_spinning_gets_a_thread_and_none_is_made_on_releas
 
 TEST(Pool, steady_state_dispatch_is_one_wake_and_no_scheduling_call)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kPool));
+  EngineOnSim engine(with_model(ExecutionModel::kPreemptive));
   engine.add(engine.fifo_callback("a", 1, 10));
   engine.add(engine.fifo_callback("b", 1, 20));
   SimPlatform::Counts warm;
@@ -116,7 +116,7 @@ TEST(Pool, steady_state_dispatch_is_one_wake_and_no_scheduling_call)
 
 TEST(Pool, a_burst_wakes_a_thread_per_cpu_and_these_do_the_rest)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kPool), 2);
+  EngineOnSim engine(with_model(ExecutionModel::kPreemptive), 2);
   std::vector<Arrival> burst;
   for (const char * name : {"a", "b", "c", "d", "e", "f"}) {
     engine.add(engine.fifo_callback(name, 1, 10));
@@ -140,7 +140,7 @@ TEST(Pool, a_burst_wakes_a_thread_per_cpu_and_these_do_the_rest)
 
 TEST(Pool, callbacks_that_block_hold_up_no_other_however_few_cpus_there_are)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kPool), 1);
+  EngineOnSim engine(with_model(ExecutionModel::kPreemptive), 1);
   std::vector<Arrival> burst;
   for (const char * name : {"a", "b", "c", "d"}) {
     CallbackOptions options = engine.fifo_callback(name, 0, 10);
@@ -154,7 +154,7 @@ TEST(Pool, callbacks_that_block_hold_up_no_other_however_few_cpus_there_are)
 
 TEST(Pool, the_thread_of_a_new_group_begins_while_a_less_urgent_job_keeps_the_cpu)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kPool));
+  EngineOnSim engine(with_model(ExecutionModel::kPreemptive));
   engine.add(engine.fifo_callback("busy", 30, 50));
   CallbackOptions adds = engine.fifo_callback("adds", 0, 80);
   engine.add(adds, [&engine] {
@@ -168,7 +168,7 @@ TEST(Pool, the_thread_of_a_new_group_begins_while_a_less_urgent_job_keeps_the_cp
 
 TEST(Pool, a_thread_without_a_job_has_no_urgency_once_it_sleeps)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kPool));
+  EngineOnSim engine(with_model(ExecutionModel::kPreemptive));
   engine.add(engine.fifo_callback("busy", 1, 50));
   engine.run(10, {}, [&] {
     engine.sim.sleep_for(milliseconds(1));
@@ -224,7 +224,7 @@ TEST(Isolated, the_thread_of_a_removed_group_ends_while_the_others_go_on)
 
 TEST(Events, fifo_policy_runs_in_order_of_release_whatever_the_priorities_of_other_policies)
 {
-  EngineOptions options = with_model(ExecutionModel::kEvents);
+  EngineOptions options = with_model(ExecutionModel::kPriorityEvents);
   options.policy = &first_come_policy();
   EngineOnSim engine(options);
   const auto add = [&engine](const std::string & name, int work_ms, int priority) {
@@ -240,7 +240,7 @@ TEST(Events, fifo_policy_runs_in_order_of_release_whatever_the_priorities_of_oth
     (Lines{"1-1-11 low", "2-11-12 middle", "3-12-14 high"}));
 }
 
-// One thread for all: the only thread of the events model, a pool of one, a group's own.
+// One thread for all: the only thread of the priority_events model, a pool of one, a group's own.
 class EveryModel : public testing::TestWithParam<ExecutionModel>
 {
 };
@@ -268,7 +268,8 @@ TEST_P(EveryModel, edf_policy_runs_the_earliest_absolute_deadline_first)
 
 INSTANTIATE_TEST_SUITE_P(
   Models, EveryModel,
-  testing::Values(ExecutionModel::kPool, ExecutionModel::kEvents, ExecutionModel::kIsolated),
+  testing::Values(
+    ExecutionModel::kPreemptive, ExecutionModel::kPriorityEvents, ExecutionModel::kIsolated),
   [](const auto & model) { return std::string(to_string(model.param)); });
 
 TEST(Pool, the_thread_that_ran_last_runs_next)
@@ -292,7 +293,7 @@ TEST(Pool, the_thread_that_ran_last_runs_next)
 
 TEST(Waiting, is_told_with_what_keeps_it)
 {
-  EngineOptions options = with_model(ExecutionModel::kPool);
+  EngineOptions options = with_model(ExecutionModel::kPreemptive);
   options.max_threads = 2;
   EngineOnSim engine(options, 2);
   engine.add(engine.fifo_callback("a", 10, 10), "group");
@@ -323,7 +324,7 @@ TEST(Waiting, is_told_with_what_keeps_it)
 TEST(Waiting, more_threads_than_one_group_can_use_are_a_note)
 {
   for (const std::size_t threads : {EngineOptions().max_threads, std::size_t{8}}) {
-    EngineOptions options = with_model(ExecutionModel::kPool);
+    EngineOptions options = with_model(ExecutionModel::kPreemptive);
     options.max_threads = threads;
     EngineOnSim engine(options, 2);
     engine.add(engine.fifo_callback("a", 1, 10), "group");
@@ -373,7 +374,7 @@ TEST(Models, run_one_executes_on_the_calling_thread_most_urgent_first)
 
 TEST(Models, run_one_wakes_for_a_release_and_for_a_timer)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kPool));
+  EngineOnSim engine(with_model(ExecutionModel::kPreemptive));
   engine.add(engine.fifo_callback("message", 1, 10));
   TimerOptions timer = every_ms(20);
   engine.add_timer(engine.fifo_callback("timer", 1, 10), timer);
@@ -396,7 +397,7 @@ TEST(Models, run_one_wakes_for_a_release_and_for_a_timer)
 
 TEST(Models, run_one_leaves_jobs_released_after_a_given_one)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kEvents));
+  EngineOnSim engine(with_model(ExecutionModel::kPriorityEvents));
   CallbackOptions options = engine.fifo_callback("again", 1, 20);
   engine.add(options, [&] { engine.notify("again"); });
   engine.add(engine.fifo_callback("once", 1, 10));

@@ -177,18 +177,18 @@ TEST(BudgetOnLinux, lets_the_others_run_while_a_callback_keeps_its_cpu)
     GTEST_SKIP() << "not permitted here: " << why;
   }
   const Attributes above = on_one_cpu(fifo(80));
-  Beside without(above, {}, 1, ExecutionModel::kPool);
+  Beside without(above, {}, 1, ExecutionModel::kPreemptive);
   EXPECT_EQ(without.run(), 0) << "it outranks the timer, and is never interrupted for it";
   EXPECT_EQ(without.over_budget(), 0U);
 
   Budget budget;
   budget.runtime = milliseconds(2);
   budget.period = milliseconds(20);
-  Beside with(above, budget, 1, ExecutionModel::kPool);
+  Beside with(above, budget, 1, ExecutionModel::kPreemptive);
   EXPECT_GE(with.run(), kEnough);
   EXPECT_GT(with.over_budget(), 0U);
 
-  Beside with_group(above, {}, 1, ExecutionModel::kPool, budget);
+  Beside with_group(above, {}, 1, ExecutionModel::kPreemptive, budget);
   EXPECT_GE(with_group.run(), kEnough) << "the budget of its group";
   EXPECT_GT(with_group.over_budget(), 0U);
 }

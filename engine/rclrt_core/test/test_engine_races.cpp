@@ -48,7 +48,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr ExecutionModel kModels[] = {
-  ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated};
+  ExecutionModel::kPriorityEvents, ExecutionModel::kPreemptive, ExecutionModel::kIsolated};
 
 CallbackOptions with_priority(int priority, CallbackOptions options)
 {
@@ -57,7 +57,7 @@ CallbackOptions with_priority(int priority, CallbackOptions options)
   return options;
 }
 
-EngineOptions without_attributes(ExecutionModel model = ExecutionModel::kPool)
+EngineOptions without_attributes(ExecutionModel model = ExecutionModel::kPreemptive)
 {
   EngineOptions options;
   options.model = model;
@@ -70,7 +70,7 @@ TEST(Races, lose_no_job_among_many_who_wake_the_same_threads)
 {
   constexpr int kNotifiers = 3;
   constexpr std::size_t kRounds = 1500;
-  for (const ExecutionModel model : {ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+  for (const ExecutionModel model : {ExecutionModel::kPreemptive, ExecutionModel::kIsolated}) {
     LinuxPlatform platform;
     EngineOptions options = without_attributes(model);
     options.max_threads = 2;

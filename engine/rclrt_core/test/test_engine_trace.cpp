@@ -318,7 +318,7 @@ TEST(TraceRings, keep_the_newest_but_for_one_and_count_what_nobody_has_read)
 TEST(TraceSources, say_what_the_records_refer_to)
 {
   EngineOptions options;
-  options.model = ExecutionModel::kEvents;
+  options.model = ExecutionModel::kPriorityEvents;
   options.release_and_execute = true;
   options.policy = &edf_policy();
   EngineOnSim engine(options);
@@ -330,7 +330,7 @@ TEST(TraceSources, say_what_the_records_refer_to)
   engine.add(engine.callback_options("gone", {}), "wide");
   engine.remove("gone");
   const TraceSource source = engine.engine.trace_source();
-  EXPECT_EQ(source.model, RCLRT_MODEL_EVENTS);
+  EXPECT_EQ(source.model, RCLRT_MODEL_PRIORITY_EVENTS);
   EXPECT_EQ(source.ordering, RCLRT_ORDER_EDF);
   EXPECT_TRUE(source.timers_preempt);
   ASSERT_EQ(source.callbacks.size(), 3u);

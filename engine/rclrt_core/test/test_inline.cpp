@@ -145,9 +145,9 @@ TEST(Inline, a_job_is_queued_where_something_stands_against_it)
     "its group is busy", "cpus 2", "busy 2000 0 in g, a 100 0 inline in g", "busy, later, a",
     "1000-3000 busy queued, 3000-3100 a queued");
   expect_run(
-    "all threads have something to do", "events, cpus 2", "busy 2000 0, a 100 0 inline",
+    "all threads have something to do", "priority_events, cpus 2", "busy 2000 0, a 100 0 inline",
     "busy, later, a", "1000-3000 busy queued, 3000-3100 a queued");
-  for (const char * model : {"pool", "isolated"}) {
+  for (const char * model : {"preemptive", "isolated"}) {
     // The thread that brings has the only CPU.
     expect_run(
       "a more urgent one waits in any lane", model, "urgent 100 60, a 100 50 inline", "urgent, a",
@@ -321,9 +321,9 @@ TEST(Inline, only_one_job_runs_like_that_in_the_process)
 
 TEST(Inline, an_executor_with_one_thread_runs_nothing_else_meanwhile_and_goes_on_afterwards)
 {
-  EngineOptions one = with_model(ExecutionModel::kPool);
+  EngineOptions one = with_model(ExecutionModel::kPreemptive);
   one.max_threads = 1;
-  for (const EngineOptions & options : {one, with_model(ExecutionModel::kEvents)}) {
+  for (const EngineOptions & options : {one, with_model(ExecutionModel::kPriorityEvents)}) {
     InlineScene scene(options);
     scene.add({"other", microseconds(100), Duration{0}});
     scene.add({"third", microseconds(100), Duration{0}});
@@ -451,7 +451,8 @@ TEST(InlineJobs, nothing_is_inline_before_spinning_and_after_it)
 
 TEST(InlineJobs, the_end_of_spinning_waits_for_the_job)
 {
-  for (const ExecutionModel model : {ExecutionModel::kPool, ExecutionModel::kEvents}) {
+  for (const ExecutionModel model :
+       {ExecutionModel::kPreemptive, ExecutionModel::kPriorityEvents}) {
     InlineScene scene(with_model(model));
     bool has_ended = false;
     scene.add({"a", milliseconds(3), milliseconds(1), {}, "", [&] { scene.engine.stop(); }});
@@ -555,9 +556,9 @@ TEST(InlineJobs, random_systems_run_every_job_once_and_keep_groups_and_places)
     EngineOptions options;
     options.model = static_cast<ExecutionModel>(below(3));
     options.max_threads = 1 + below(3);
-    const std::size_t places = options.model == ExecutionModel::kPool     ? options.max_threads
-                               : options.model == ExecutionModel::kEvents ? 1
-                                                                          : 4;
+    const std::size_t places = options.model == ExecutionModel::kPreemptive ? options.max_threads
+                               : options.model == ExecutionModel::kPriorityEvents ? 1
+                                                                                  : 4;
     InlineScene scene(options, static_cast<int>(1 + below(3)));
     std::map<std::string, int> in_group;
     const std::size_t count = 2 + below(5);

@@ -200,7 +200,7 @@ TEST_F(LiveTraces, are_there_while_the_program_runs_and_gone_afterwards)
       EXPECT_EQ(status.st_mode & 0777, 0400u);
       const Seen seen(files()[0]);
       EXPECT_EQ(seen.header.process, static_cast<uint32_t>(getpid()));
-      EXPECT_EQ(seen.header.model, RCLRT_MODEL_POOL);
+      EXPECT_EQ(seen.header.model, RCLRT_MODEL_PREEMPTIVE);
       EXPECT_EQ(seen.header.executor, program.engine->trace_source().executor);
       EXPECT_EQ(seen.program, "test_live_trace");
       ASSERT_THAT(seen.names, SizeIs(1));

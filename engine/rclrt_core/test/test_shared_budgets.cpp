@@ -13,9 +13,9 @@ namespace
 std::vector<EngineOptions> every_model()
 {
   std::vector<EngineOptions> all(4);
-  all[0].model = ExecutionModel::kPool;
+  all[0].model = ExecutionModel::kPreemptive;
   all[1].model = ExecutionModel::kIsolated;
-  all[2].model = all[3].model = ExecutionModel::kEvents;
+  all[2].model = all[3].model = ExecutionModel::kPriorityEvents;
   all[3].release_and_execute = true;
   return all;
 }

@@ -90,7 +90,7 @@ TraceSource source_of_the_specification()
 {
   TraceSource source;
   source.executor = 1;
-  source.model = RCLRT_MODEL_POOL;
+  source.model = RCLRT_MODEL_PREEMPTIVE;
   source.ordering = RCLRT_ORDER_FIXED_PRIORITY;
   source.callbacks = {traced(5, "/a/timer")};
   source.dropped = 1;

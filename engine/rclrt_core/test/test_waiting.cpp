@@ -158,7 +158,7 @@ struct Scene : EngineOn<Watched>
   int by_the_last_to_look = 0;
 };
 
-EngineOptions options_of(WaitingOptions waiting, ExecutionModel model = ExecutionModel::kPool)
+EngineOptions options_of(WaitingOptions waiting, ExecutionModel model = ExecutionModel::kPreemptive)
 {
   EngineOptions options;
   options.model = model;

@@ -185,8 +185,8 @@ TEST(Spec, values_of_fields_are_those_of_the_enums)
   EXPECT_THAT(
     text, list(
             {{RCLRT_MODEL_UNKNOWN, "unknown"},
-             {RCLRT_MODEL_EVENTS, "events"},
-             {RCLRT_MODEL_POOL, "pool"},
+             {RCLRT_MODEL_PRIORITY_EVENTS, "priority_events"},
+             {RCLRT_MODEL_PREEMPTIVE, "preemptive"},
              {RCLRT_MODEL_ISOLATED, "isolated"}}));
   EXPECT_THAT(
     text, list(
@@ -215,7 +215,7 @@ TEST(Spec, example_is_what_the_text_before_it_says)
   EXPECT_EQ(header.record_size, sizeof(rclrt_job_record));
   EXPECT_EQ(header.process, 4200u);
   EXPECT_EQ(header.executor, 1u);
-  EXPECT_EQ(header.model, RCLRT_MODEL_POOL);
+  EXPECT_EQ(header.model, RCLRT_MODEL_PREEMPTIVE);
   EXPECT_EQ(header.ordering, RCLRT_ORDER_FIXED_PRIORITY);
   EXPECT_EQ(header.timers_preempt, 0u);
 

@@ -18,8 +18,8 @@ enum
   CHUNK_CALLBACK = 1,
   CHUNK_RECORDS = 2,
   CHUNK_LOST = 4,
-  MODEL_EVENTS = 1,
-  MODEL_POOL = 2,
+  MODEL_PRIORITY_EVENTS = 1,
+  MODEL_PREEMPTIVE = 2,
   ORDER_FIXED_PRIORITY = 2,
 };
 
@@ -60,7 +60,7 @@ static size_t put_header(const struct rclrt_trace * trace, uint8_t * at)
   memcpy(at + 40, key, 4);
   at[43] &= 0x7F; /* as ids of processes */
   put(at + 44, 1, 4);
-  at[48] = executor->levels > 1 ? MODEL_POOL : MODEL_EVENTS;
+  at[48] = executor->levels > 1 ? MODEL_PREEMPTIVE : MODEL_PRIORITY_EVENTS;
   at[49] = ORDER_FIXED_PRIORITY;
   return HEADER_SIZE;
 }

@@ -94,7 +94,7 @@ def test_what_has_no_work_waits_for_the_thread_all_the_same(kind: str) -> None:
     lines = [timer("a", 100, 0, 1), timer("b", 100, 2, 1)]
     # 16 without supply and the budget that "b" uses up; the next one comes 8 later, less what
     # is left of a period.
-    least_sure = 26 + (4 if kind == "priority_events" else 0)  # Its timers' thread waits for two.
+    least_sure = 26 + (4 if kind == "priority_events" else 0)  # Its timer thread waits for two.
     result = analysed(executor, *lines)
     text = "".join(f"  - {{{line}}}\n" for line in lines)
     system = model(f"executors: [{executor}]\ncallbacks:\n{text}")
@@ -119,7 +119,7 @@ def test_as_much_work_as_the_reservation_gives_is_without_a_bound() -> None:
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        # Each on its own: 6 + 5 + 1 and 6 + 5 + 2. Both may keep the timers' thread out for 16.
+        # Each on its own: 6 + 5 + 1 and 6 + 5 + 2. Both may keep the timer thread out for 16.
         ("isolated", {"a": 16 + 12, "b": 16 + 13}),
         ("priority_events", {"a": 4 + 22, "b": 4 + 22}),
         ("events_fifo", {"a": 22, "b": 22}),

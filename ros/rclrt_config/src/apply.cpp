@@ -190,7 +190,7 @@ Status Configuration::apply(EngineOptions * options)
     if (entry.policy) {
       changed.policy = entry.policy;
     }
-    if (entry.max_threads && options->model != ExecutionModel::kPool) {
+    if (entry.max_threads && options->model != ExecutionModel::kPreemptive) {
       impl_->notes.push_back(
         {to_string(entry.place),
          std::string("max_threads has no effect: the model is ") +

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a configuration file of CallbackIsolatedExecutor, of any of its versions.
+/// Reads a file of CallbackIsolatedExecutor, of any of its versions.
 #ifndef CIE_FILE_HPP_
 #define CIE_FILE_HPP_
 

@@ -51,9 +51,9 @@ rclrt_core::EngineOptions with_model(
 
 }  // namespace
 
-rclrt_core::EngineOptions engine_options(const PoolOptions & from)
+rclrt_core::EngineOptions engine_options(const PreemptiveOptions & from)
 {
-  auto options = with_model(rclrt_core::ExecutionModel::kPool, from.policy);
+  auto options = with_model(rclrt_core::ExecutionModel::kPreemptive, from.policy);
   options.max_threads = from.max_threads;
   return options;
 }
@@ -63,9 +63,9 @@ rclrt_core::EngineOptions engine_options(const IsolatedOptions & from)
   return with_model(rclrt_core::ExecutionModel::kIsolated, from.policy);
 }
 
-rclrt_core::EngineOptions engine_options(const EventsOptions & from)
+rclrt_core::EngineOptions engine_options(const PriorityEventsOptions & from)
 {
-  auto options = with_model(rclrt_core::ExecutionModel::kEvents, from.policy);
+  auto options = with_model(rclrt_core::ExecutionModel::kPriorityEvents, from.policy);
   options.release_and_execute = from.release_and_execute;
   return options;
 }

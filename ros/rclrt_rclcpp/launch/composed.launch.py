@@ -45,7 +45,7 @@ def generate_launch_description() -> LaunchDescription:
                         plugin="rclrt_rclcpp::Listener",
                         name="listener",
                         # An executor and a thread of its own.
-                        extra_arguments=[{"executor": "events"}],
+                        extra_arguments=[{"executor": "priority_events"}],
                     ),
                 ],
             ),

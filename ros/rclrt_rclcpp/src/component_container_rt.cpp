@@ -7,7 +7,7 @@
 ///
 /// Parameters of the container, and extra arguments of a component that shall have an executor (and a
 /// thread to spin it) of its own:
-///   executor   preemptive (default), isolated, events
+///   executor   preemptive (default), isolated, priority_events
 ///   policy     fixed_priority (default), first_come, edf
 ///   attributes a file that says what matters about callbacks; default: the parameters files' `rclrt`
 ///              entries, as everywhere
@@ -59,7 +59,7 @@ const rclrt_core::Policy & policy_named(const std::string & name)
   if (name == "fixed_priority") {
     return rclrt_core::fixed_priority_policy();
   }
-  if (name == "first_come" || name == "fifo") {  // the latter until the next release
+  if (name == "first_come") {
     return rclrt_core::first_come_policy();
   }
   if (name == "edf") {
@@ -88,11 +88,11 @@ std::shared_ptr<rclrt_rclcpp::EngineExecutor> make_executor(const Choice & choic
   if (choice.executor == "isolated") {
     return make<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(choice);
   }
-  if (choice.executor == "events") {
+  if (choice.executor == "priority_events") {
     return make<PriorityEventsExecutor, PriorityEventsExecutorOptions>(choice);
   }
   throw std::invalid_argument(
-    "unknown executor '" + choice.executor + "'. Use preemptive, isolated or events");
+    "unknown executor '" + choice.executor + "'. Use preemptive, isolated or priority_events");
 }
 
 /// What the exception says that is being handled; components throw what they like.

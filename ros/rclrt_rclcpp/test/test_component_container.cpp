@@ -197,7 +197,7 @@ TEST_F(ComponentContainer, runs_components_under_the_executor_and_the_attributes
   const auto talker = load("Talker");
   ASSERT_TRUE(talker.success) << talker.error_message;
   EXPECT_EQ(talker.full_node_name, "/talker");
-  ASSERT_TRUE(load("Listener", {{"executor", "events"}, {"policy", "edf"}}).success);
+  ASSERT_TRUE(load("Listener", {{"executor", "priority_events"}, {"policy", "edf"}}).success);
   EXPECT_TRUE(hears("1/33", "2/34"));  // SCHED_FIFO, SCHED_RR
 
   EXPECT_FALSE(load("Talker", {{"executor", "nonsense"}}).success);
@@ -244,7 +244,7 @@ TEST_F(ComponentContainer, says_on_diagnostics_what_its_chains_and_callbacks_do)
     });
   Container container({"--ros-args", "--params-file", file.path()});
   ASSERT_TRUE(load("Talker").success);
-  ASSERT_TRUE(load("Listener", {{"executor", "events"}}).success);
+  ASSERT_TRUE(load("Listener", {{"executor", "priority_events"}}).success);
   EXPECT_TRUE(wait_for([&] {
     const std::lock_guard<std::mutex> lock(mutex_);
     return names.count("rclrt: chain say of component_container_rt: no deadline") > 0 &&
@@ -331,7 +331,7 @@ TEST_F(ComponentContainer, a_component_may_throw_anything)
 {
   Container container({});
   ASSERT_TRUE(load("Listener").success);
-  const auto thrower = load("Thrower", {{"executor", "events"}});
+  const auto thrower = load("Thrower", {{"executor", "priority_events"}});
   ASSERT_TRUE(thrower.success) << thrower.error_message;
   EXPECT_TRUE(unload(thrower)) << "its executor has stopped by now, or stops here";
   ASSERT_TRUE(load("Thrower", {{"executor", "isolated"}}).success);

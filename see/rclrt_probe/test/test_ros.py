@@ -112,7 +112,7 @@ def test_every_job_of_plain_rclpy_is_seen_and_matched(executor: str, tmp_path: P
 
 
 @pytest.mark.skipif(not REFERENCE.exists(), reason="rclrt_reference_system is built apart")
-@pytest.mark.parametrize("executor", ["waitset_single", "waitset_multi"])
+@pytest.mark.parametrize("executor", ["wait_set_single", "wait_set_multi"])
 def test_wait_set_executors_without_tracepoints_are_seen_by_what_they_take(
     executor: str, tmp_path: Path
 ) -> None:

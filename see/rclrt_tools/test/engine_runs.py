@@ -46,9 +46,9 @@ BREAK = 20_000
 """Longer without work is a break, ns."""
 
 MODELS = {
-    ExecutorKind.PREEMPTIVE: "pool",
+    ExecutorKind.PREEMPTIVE: "preemptive",
     ExecutorKind.ISOLATED: "isolated",
-    ExecutorKind.PRIORITY_EVENTS: "events",
+    ExecutorKind.PRIORITY_EVENTS: "priority_events",
 }
 EVENTS_THREAD = 50
 """Priority of an events executor's thread; those of its callbacks are ranks."""

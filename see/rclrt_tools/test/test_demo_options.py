@@ -90,7 +90,7 @@ def test_a_scenario_that_cannot_run_is_refused_with_line_and_column(tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--executors", "preemtive"], "unknown executor 'preemtive'. Use any of: waitset_single"),
+        (["--executors", "preemtive"], "unknown executor 'preemtive'. Use any of: wait_set_single"),
         (["--executors", ","], "name one executor at least"),
         (["--work", "-1"], "'-1' is not a number from 0 to 10000"),
         (["--work", "nan"], "'nan' is not a number"),

@@ -98,9 +98,9 @@ def both(executor: str, quiet_ms: float, busy_ms: float) -> list[Measurement]:
 
 
 def test_how_much_worse_each_row_gets_beside_the_load_comes_first() -> None:
-    rows = [*both("waitset_multi", 20.0, 50.0), *both("preemptive_hot", 8.0, 8.5)]
+    rows = [*both("wait_set_multi", 20.0, 50.0), *both("preemptive_hot", 8.0, 8.5)]
     notes = notes_of(Study(rows, Transport()))
-    assert notes[0] == "p99 beside load / quiet: preemptive_hot 1.06, waitset_multi 2.50."
+    assert notes[0] == "p99 beside load / quiet: preemptive_hot 1.06, wait_set_multi 2.50."
     assert notes[1] == "preemptive_hot: 8.50 ms beside load (target 8.60 ms: met)."
     assert "busy: beside 4 busy ordinary processes a CPU" in " ".join(notes)
     late = notes_of(Study(both("preemptive_hot", 8.0, 8.7), Transport()))
@@ -109,11 +109,11 @@ def test_how_much_worse_each_row_gets_beside_the_load_comes_first() -> None:
 
 
 def test_a_row_that_loses_most_beside_the_load_is_told_by_its_median() -> None:
-    rows = both("waitset_multi", 20.0, 50.0)
+    rows = both("wait_set_multi", 20.0, 50.0)
     few = Measurement("events_fifo", BACKGROUND)
     few.add([report([560.0] * 30, [callback("A")])])
     notes = notes_of(Study([*rows, both("events_fifo", 20.0, 20.0)[0], few], Transport()))
-    assert notes[0] == "p99 beside load / quiet: waitset_multi 2.50."
+    assert notes[0] == "p99 beside load / quiet: wait_set_multi 2.50."
     assert notes[1] == "p50 beside load / quiet: events_fifo 28.00."
 
 
@@ -176,8 +176,8 @@ def pictured(executor: str, load: str, latencies_ms: list[float]) -> Measurement
 
 def test_each_row_has_a_bar_from_its_median_and_says_its_figures() -> None:
     rows = [
-        pictured("waitset <1>", QUIET, [10.0] * 100),
-        pictured("waitset <1>", BACKGROUND, [100.0] * 150),
+        pictured("wait_set <1>", QUIET, [10.0] * 100),
+        pictured("wait_set <1>", BACKGROUND, [100.0] * 150),
         pictured("hot", QUIET, [8.0] * 100),
         pictured("hot", BACKGROUND, [8.0] * 20),
         pictured("failed", QUIET, []),
@@ -186,7 +186,7 @@ def test_each_row_has_a_bar_from_its_median_and_says_its_figures() -> None:
     root = ElementTree.fromstring(picture)
     texts = [text.text or "" for text in root.iter(f"{SVG}text")]
     assert "a & b" in texts
-    assert "waitset <1>" in texts and "hot" in texts and "failed" not in texts
+    assert "wait_set <1>" in texts and "hot" in texts and "failed" not in texts
     assert "100.0 / 100.0" in texts and "8.0 / -" in texts
     dots = {
         (dot.get("fill"), round(float(dot.get("cx", "0")))) for dot in root.iter(f"{SVG}circle")

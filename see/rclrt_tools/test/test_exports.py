@@ -198,7 +198,7 @@ def of_one_process(paths: list[Path]) -> None:
     """Make one process of two, of which one record names a job as the cause, and one nobody."""
     for number, path in enumerate(paths, 1):
         trace = read_trace(path)
-        header = replace(trace.header, process=1, executor=number, model=layout.MODEL_POOL)
+        header = replace(trace.header, process=1, executor=number, model=layout.MODEL_PREEMPTIVE)
         records = np.concatenate([trace.records] * number)
         records["thread"] = number
         if number == 2:

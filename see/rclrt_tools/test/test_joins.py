@@ -180,7 +180,7 @@ def test_callbacks_that_sleep_again_and_again_have_no_verdict() -> None:
 
 def test_nothing_is_said_to_be_taken_where_no_bound_counts_it() -> None:
     assert once(late=2, taken=0, cpus=3).overheads.stolen == 0
-    edf = replace(ISOLATED, model=layout.MODEL_EVENTS, ordering=layout.ORDER_EDF)
+    edf = replace(ISOLATED, model=layout.MODEL_PRIORITY_EVENTS, ordering=layout.ORDER_EDF)
     records = jobs(0, (0, 0, 1, 1), (20, 22, 23, 1), (40, 40, 41, 1))
     records["deadline_ns"] = records["release_ns"] + 20 * MS
     assert observed(Trace({0: timer("t", EVERY * MS)}, records, 0, edf)).overheads.stolen == 0
@@ -195,7 +195,7 @@ def test_nothing_is_said_to_be_taken_where_no_bound_counts_it() -> None:
     ],
 )
 def test_an_events_executor_keeps_its_bounds(events: dict[str, int], is_taken: bool) -> None:
-    header = replace(ISOLATED, model=layout.MODEL_EVENTS, **events)  # type: ignore[arg-type]
+    header = replace(ISOLATED, model=layout.MODEL_PRIORITY_EVENTS, **events)  # type: ignore[arg-type]
     first = [(EVERY * i, EVERY * i, EVERY * i + 1 + (i == 7), 1) for i in range(200)]
     other = [(EVERY * i, EVERY * i + 2, EVERY * i + 3, 1) for i in range(200)]
     records = np.concatenate((jobs(0, *first, priority=60), jobs(1, *other)))

@@ -29,7 +29,9 @@ AT_ONCE = 1_000_000
 
 def make_trace(path: Path, count: int) -> None:
     """Write a trace of so many jobs, 10 us apart."""
-    header = Header(bytes(range(16)), 10**18, 4200, 1, layout.MODEL_POOL, layout.ORDER_FIRST_COME)
+    header = Header(
+        bytes(range(16)), 10**18, 4200, 1, layout.MODEL_PREEMPTIVE, layout.ORDER_FIRST_COME
+    )
     kinds = (layout.KIND_TIMER, layout.KIND_SUBSCRIPTION)
     entries = {i: Entry(f"/node{i}", i, f"/g{i}", 1, kinds[i % 2]) for i in range(CALLBACKS)}
     write_trace(Trace(entries, blank(0), 0, header), path)

@@ -254,7 +254,7 @@ def test_deadlines_that_order_jobs_must_be_known() -> None:
 
 
 def test_threads_are_counted_if_a_job_found_none() -> None:
-    trace = header(model=layout.MODEL_POOL)(preempted())
+    trace = header(model=layout.MODEL_PREEMPTIVE)(preempted())
     assert observed(trace).executors[0].threads is None
     trace.records["waited_for"][0] = layout.WAITED_FOR_THREAD
     system = observed(trace)
@@ -352,7 +352,7 @@ def test_a_message_from_outside_that_was_left_waiting_is_late() -> None:
 def test_turns_lanes_and_parallel_jobs_that_no_model_has_void_it() -> None:
     turns = change(priority=11, policy=layout.POLICY_RR)(preempted())
     assert any("take turns under rr" in text for text in observed(turns).no_verdict)
-    lanes = header(model=layout.MODEL_EVENTS, timers_preempt=1)(preempted())
+    lanes = header(model=layout.MODEL_PRIORITY_EVENTS, timers_preempt=1)(preempted())
     assert not any("another thread" in text for text in observed(lanes).no_verdict)
     lanes.records["cause"][2:] = layout.CAUSE_MESSAGE
     entries = {**lanes.callbacks, 1: replace(lanes.callbacks[1], kind=layout.KIND_SUBSCRIPTION)}

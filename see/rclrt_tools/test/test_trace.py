@@ -148,7 +148,7 @@ def test_a_simulated_run_says_why_its_jobs_ran(tmp_path: Path) -> None:
         write_trace(trace, tmp_path / name)
     one, two = (read_trace(tmp_path / name) for name in traces)
     assert (one.header.executor, one.header.model) == (1, layout.MODEL_ISOLATED)
-    assert (two.header.executor, two.header.model) == (2, layout.MODEL_EVENTS)
+    assert (two.header.executor, two.header.model) == (2, layout.MODEL_PRIORITY_EVENTS)
     a, b, o, _ = one.callbacks.values()
     assert (a.kind, a.period_ns, a.parallelism) == (layout.KIND_TIMER, 10_000_000, 1)
     assert (b.kind, b.period_ns, b.group_name) == (layout.KIND_SUBSCRIPTION, -1, "g")

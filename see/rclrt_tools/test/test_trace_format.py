@@ -45,7 +45,7 @@ def sequences(trace: Trace) -> list[int]:
 def test_the_example_of_the_specification_is_read_and_written_alike(path: Path) -> None:
     trace = read(path, example())
     assert trace.header == Header(
-        bytes(range(1, 17)), 1_700_000_000_000_000_000, 4200, 1, layout.MODEL_POOL,
+        bytes(range(1, 17)), 1_700_000_000_000_000_000, 4200, 1, layout.MODEL_PREEMPTIVE,
         layout.ORDER_FIXED_PRIORITY, 0,
     )  # fmt: skip
     entry = layout.Entry("/a/timer", 2, "/a", 1, layout.KIND_TIMER, 10_000_000)

@@ -168,7 +168,7 @@ def test_info_says_that_a_process_is_in_two_recordings(
         assert main(["trace", "info", *map(str, paths)]) == 0
         return capsys.readouterr().out
 
-    observed, own = layout.MODEL_UNKNOWN, layout.MODEL_POOL
+    observed, own = layout.MODEL_UNKNOWN, layout.MODEL_PREEMPTIVE
     assert "process 77 is in two recordings" in info((77, observed), (77, own))
     assert "two recordings" not in info((77, observed), (78, own))
     assert "two recordings" not in info((77, own), (77, own))

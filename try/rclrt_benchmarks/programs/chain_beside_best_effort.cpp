@@ -109,15 +109,15 @@ const std::vector<std::string> kOfThePool{"shared", "fifo", "runaway", "budget"}
 const std::vector<std::string> kWithPriorities{"fifo",   "runaway",  "budget",
                                                "events", "isolated", "deadline"};
 const std::vector<std::string> kWays{
-  "shared",   "fifo",        "runaway",       "budget",         "events",      "deadline",
-  "isolated", "events_fifo", "waitset_multi", "waitset_single", "process_fifo"};
+  "shared",   "fifo",        "runaway",        "budget",          "events",      "deadline",
+  "isolated", "events_fifo", "wait_set_multi", "wait_set_single", "process_fifo"};
 
 std::unique_ptr<rclrt_rcl::Executor> executor_of(const std::string & way)
 {
   const bool is_pool = is_in(way, kOfThePool);
   return rclrt_baselines::executor_by_name(
     is_pool                 ? "pool"
-    : way == "process_fifo" ? "waitset_multi"
+    : way == "process_fifo" ? "wait_set_multi"
     : way == "deadline"     ? "isolated"
                             : way,
     kThreads);

@@ -97,7 +97,7 @@ std::unique_ptr<rclrt_rcl::Executor> make_executor(const std::string & way)
     return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(options);
   }
   const bool is_multi = way == "process_fifo" || way == "by_hand";
-  return rclrt_baselines::executor_by_name(is_multi ? "waitset_multi" : way, kThreads);
+  return rclrt_baselines::executor_by_name(is_multi ? "wait_set_multi" : way, kThreads);
 }
 
 /// A thread with a priority that sleeps until its next cycle, and knows no executor.

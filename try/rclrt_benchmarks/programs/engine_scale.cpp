@@ -127,7 +127,7 @@ public:
     options.max_threads = threads;
     options.waiting.spin = std::chrono::milliseconds(3);
     if (variant == "events") {
-      options.model = rclrt_core::ExecutionModel::kEvents;
+      options.model = rclrt_core::ExecutionModel::kPriorityEvents;
     } else if (variant == "isolated") {
       options.model = rclrt_core::ExecutionModel::kIsolated;
     } else if (variant == "pool_spin") {

@@ -112,7 +112,7 @@ int64_t pss_kib()
 std::unique_ptr<rclrt_rcl::Executor> make_executor(const std::string & name)
 {
   const bool is_wait_set = name == "single" || name == "multi";
-  return rclrt_baselines::executor_by_name(is_wait_set ? "waitset_" + name : name);
+  return rclrt_baselines::executor_by_name(is_wait_set ? "wait_set_" + name : name);
 }
 
 /// The nodes of this process. The counts are statistics: relaxed.

@@ -78,7 +78,7 @@ public:
     rclrt_core::Platform & platform, Records records, bool publishes, Budget budget = Budget::kNone)
   {
     rclrt_front_end::ConfiguredEngineOptions options;
-    options.engine.model = rclrt_core::ExecutionModel::kEvents;
+    options.engine.model = rclrt_core::ExecutionModel::kPriorityEvents;
     options.engine.attributes_mode = rclrt_core::AttributesMode::kOff;
     options.engine.trace_capacity = records == Records::kNone ? 0 : 1024;
     if (records == Records::kLive || records == Records::kWatched) {

@@ -106,7 +106,7 @@ def jitters(timers_at_once: int = 1) -> Result:
     rows = []
     for period in (1.0, 10.0):
         of = {"cyclictest": 10.0, "pool": 11.0, "events": 10.0, "isolated": 9.0}
-        of |= {"waitset_multi": 25.0, "events_re": 10.5}
+        of |= {"wait_set_multi": 25.0, "events_re": 10.5}
         rows += [
             {
                 "executor": name, "timers": timers_at_once, "period_ms": period, "n": 1000,
@@ -291,8 +291,8 @@ def test_the_kernel_must_keep_the_order_on_every_machine() -> None:
 
 def demo() -> Result:
     p99 = {
-        "waitset_single": 200.0, "waitset_multi": 100.0, "priority_events": 50.0, "isolated": 20.0,
-        "preemptive": 15.0, "preemptive_edf": 18.0, "preemptive_hot": 10.0,
+        "wait_set_single": 200.0, "wait_set_multi": 100.0, "priority_events": 50.0,
+        "isolated": 20.0, "preemptive": 15.0, "preemptive_edf": 18.0, "preemptive_hot": 10.0,
     }  # fmt: skip
     return {
         "runs": [
@@ -365,7 +365,7 @@ def test_reductions_must_be_the_papers_and_few_sets_are_not_judged() -> None:
 
 
 def controlled(missed: int, best: int, floor: int, cycles: int = 100_000) -> Result:
-    ways = {"by_hand": floor, "pool_beat": missed, "events_re": best, "waitset_multi": 10_000}
+    ways = {"by_hand": floor, "pool_beat": missed, "events_re": best, "wait_set_multi": 10_000}
     return {
         "rows": [
             {
@@ -385,7 +385,7 @@ def test_a_control_loop_may_miss_one_in_a_thousand_more_than_a_thread_by_hand() 
     name = "pool_beat, control loop beside flood, background: cycles missed"
     found = verdicts(control_loop.judge, controlled(290, 210, 200))
     assert (found[name].verdict, found[best].verdict) == (HOLDS, HOLDS)
-    assert "waitset_multi 10.00 %" in found[name].ours
+    assert "wait_set_multi 10.00 %" in found[name].ours
     bad = verdicts(control_loop.judge, controlled(350, 360, 200))
     assert (bad[name].verdict, bad[best].verdict) == (FAILS, FAILS)
     assert bad[best].why.endswith("7, 90 and 1500 us (events_re), 7, 90 and 1500 us (by_hand)")
@@ -432,7 +432,7 @@ def test_stamps_may_miss_no_more_than_arrivals_and_no_more_by_a_clock_within_its
 
 
 def chained() -> Result:
-    late = ("shared", "runaway", "process_fifo", "waitset_multi", "waitset_single")
+    late = ("shared", "runaway", "process_fifo", "wait_set_multi", "wait_set_single")
     rows = [
         {"cpus": 2, "way": way, "misses": misses, "instances": 100, "lost": 0.04}
         for misses, ways in ((7, late), (0, ("fifo", "budget")))
@@ -519,12 +519,12 @@ def test_delays_are_held_against_their_floors_and_the_executors_of_rclcpp(
 
 
 def test_ten_subscriptions_are_held_against_the_better_wait_set() -> None:
-    ten = of_case(dispatch.TURNS, pool=50, waitset_multi=100, waitset_multi_10=80)
+    ten = of_case(dispatch.TURNS, pool=50, wait_set_multi=100, wait_set_multi_10=80)
     for row in ten["rows"]:
         row["subscriptions"] = 10
     (row,) = dispatch.judge_targets(ten, HERE).rows
     assert (row.verdict, row.ours) == (FAILS, "0.62")
-    assert row.name.endswith("p50 / better of waitset_multi and waitset_multi_10")
+    assert row.name.endswith("p50 / better of wait_set_multi and wait_set_multi_10")
     few = changed(ten, {"executor": "pool"}, p50_us=None)
     assert dispatch.judge_targets(few, HERE).rows == []
 

@@ -73,7 +73,7 @@ def test_dispatch_has_a_row_for_every_executor_and_floor(
     floors = {"floor_listener", "floor_handover", "floor_listener_default"}
     for case in (dispatch.ONE, dispatch.FAN_OUT):
         mine = {row["executor"]: row for row in rows if row["case"] == case}
-        left_out = set() if case == dispatch.FAN_OUT else {"waitset_multi_10"}
+        left_out = set() if case == dispatch.FAN_OUT else {"wait_set_multi_10"}
         assert mine.keys() >= {*dispatch.EXECUTORS, *floors} - left_out
         assert all(row["n"] == 5 * row["subscriptions"] for row in mine.values())
     together = {row["executor"] for row in rows if row["kind"] == dispatch.TOGETHER}
@@ -162,7 +162,7 @@ def test_budget_has_a_row_for_each_way(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skip_without_realtime("address", "thread")
-    ways = ("shared", "fifo", "runaway", "budget", "waitset_single", "deadline")
+    ways = ("shared", "fifo", "runaway", "budget", "wait_set_single", "deadline")
     monkeypatch.setattr(budget, "WAYS", ways)
     result = measured(budget, "--rounds 1 --seconds 0.4 --cpus 1", capsys)
     rows = {row["way"]: row for row in result["rows"]}
@@ -170,7 +170,7 @@ def test_budget_has_a_row_for_each_way(
     assert ("deadline" in rows) == (result["without_deadline"] == [])
     assert rows["shared"]["lost"] == 0
     assert all(row["instances"] > 0 for row in rows.values())
-    assert rows["waitset_single"]["misses"] > 0, "each stage waits for the best effort"
+    assert rows["wait_set_single"]["misses"] > 0, "each stage waits for the best effort"
 
 
 def test_the_control_loop_runs_beside_everything_that_disturbs_it(
@@ -265,7 +265,7 @@ def test_contract_goes_all_the_way_from_observing_to_watching(
     except FailedError as error:
         pytest.skip(str(error))
     runs = {row["run"]: row for row in result["reference"] if row["name"] == "settings"}
-    assert set(runs) == {"waitset_single", "plan"}
+    assert set(runs) == {"wait_set_single", "plan"}
     assert runs["plan"]["count"] > 10
     assert runs["plan"]["bound_ms"] is not None
     assert len(result["sabotage"]) == 5

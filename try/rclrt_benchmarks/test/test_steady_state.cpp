@@ -178,7 +178,7 @@ protected:
   {
     // The one that spins and the timer thread, and unless that is all: one a callback.
     const int callbacks = static_cast<int>(callbacks_.size());
-    const int threads = GetParam() == ExecutionModel::kEvents ? 2 : 2 + callbacks;
+    const int threads = GetParam() == ExecutionModel::kPriorityEvents ? 2 : 2 + callbacks;
     const auto until = std::chrono::steady_clock::now() + kPatience;
     while (platform_.waiting != threads) {
       if (std::chrono::steady_clock::now() > until) {
@@ -225,7 +225,7 @@ TEST_P(EngineSteadyState, the_same_with_callbacks_of_different_urgency)
   add_callback("a", 10);
   add_callback("b", 20);
   // Where there is only one thread, it has to change between two priorities.
-  expect_frugal_dispatch(GetParam() == ExecutionModel::kEvents ? kDispatches : 0);
+  expect_frugal_dispatch(GetParam() == ExecutionModel::kPriorityEvents ? kDispatches : 0);
 }
 
 TEST_P(EngineSteadyState, the_same_with_deadlines_in_force)
@@ -310,7 +310,8 @@ TEST_P(EngineSteadyState, timers_allocate_nothing_either)
 
 INSTANTIATE_TEST_SUITE_P(
   Models, EngineSteadyState,
-  testing::Values(ExecutionModel::kPool, ExecutionModel::kEvents, ExecutionModel::kIsolated),
+  testing::Values(
+    ExecutionModel::kPreemptive, ExecutionModel::kPriorityEvents, ExecutionModel::kIsolated),
   [](const auto & model) { return std::string(to_string(model.param)); });
 
 // With the middleware, which allocates by itself: no more than when the callback is run by its

@@ -82,7 +82,7 @@ void run(ExecutionModel model)
       return;
     }
     std::printf(
-      "%-8s  %-6s  released %d ms, started %d ms, ended %d ms\n", to_string(model),
+      "%-15s  %-6s  released %d ms, started %d ms, ended %d ms\n", to_string(model),
       job.callback == brake->id() ? "brake" : "camera", static_cast<int>(job.release_ns / 1000000),
       static_cast<int>(job.start_ns / 1000000), static_cast<int>(job.end_ns / 1000000));
   });
@@ -93,7 +93,7 @@ void run(ExecutionModel model)
 int main()
 {
   for (const ExecutionModel model :
-       {ExecutionModel::kEvents, ExecutionModel::kPool, ExecutionModel::kIsolated}) {
+       {ExecutionModel::kPriorityEvents, ExecutionModel::kPreemptive, ExecutionModel::kIsolated}) {
     run(model);
   }
 }

@@ -31,8 +31,8 @@ struct Known
 };
 
 constexpr Known kKnown[] = {
-  {"waitset_single", ExecutorKind::kWaitSetSingle, PolicyChoice::kFifo},
-  {"waitset_multi", ExecutorKind::kWaitSetMulti, PolicyChoice::kFifo},
+  {"wait_set_single", ExecutorKind::kWaitSetSingle, PolicyChoice::kFifo},
+  {"wait_set_multi", ExecutorKind::kWaitSetMulti, PolicyChoice::kFifo},
   {"static", ExecutorKind::kStatic, PolicyChoice::kFifo},
   {"events_fifo", ExecutorKind::kEventsFifo, PolicyChoice::kFifo},
   {"priority_events", ExecutorKind::kPriorityEvents, PolicyChoice::kRateMonotonic},

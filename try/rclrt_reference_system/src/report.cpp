@@ -239,7 +239,7 @@ json make_report(
     const PlannedCallback & planned = plan.callbacks[callback.planned];
     const ScenarioNode & node = scenario.nodes[plan.stages[planned.stage].node];
     some_asked |= asks_for_something(callback.asked);
-    // With a configuration file, what was asked is not known here; the executor finds out.
+    // With a parameters file, what was asked is not known here; the executor finds out.
     all_in_force &= !callback.has_run || !choice.configuration_file.empty() ||
                     is_in_force(callback.asked, callback.in_force);
     const JobLog & log = *callback.log;

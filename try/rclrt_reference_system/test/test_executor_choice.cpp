@@ -47,7 +47,7 @@ TEST(ExecutorChoice, every_name_can_be_chosen)
 TEST(ExecutorChoice, an_unknown_name_is_refused_and_the_known_ones_listed)
 {
   EXPECT_THAT(refusal("preemtive"), HasSubstr("unknown executor 'preemtive'. Use one of: "));
-  EXPECT_THAT(refusal(""), HasSubstr("waitset_single, waitset_multi, static, events_fifo, "));
+  EXPECT_THAT(refusal(""), HasSubstr("wait_set_single, wait_set_multi, static, events_fifo, "));
   EXPECT_THAT(refusal("preemptive", "lifo"), HasSubstr("unknown policy 'lifo'"));
   EXPECT_THAT(refusal("static", "rm"), HasSubstr("executor 'static' has no policy 'rm'"));
   EXPECT_THAT(refusal("static", "", "x.yaml"), HasSubstr("takes no parameters file"));
@@ -83,7 +83,7 @@ TEST(ExecutorChoice, a_baseline_asks_for_nothing)
 {
   ScenarioNode node;
   node.cpu_affinity = rclrt_core::CpuSet({0});
-  for (const char * name : {"waitset_single", "waitset_multi", "static", "events_fifo"}) {
+  for (const char * name : {"wait_set_single", "wait_set_multi", "static", "events_fifo"}) {
     const rclrt_rcl::Scheduling asked = scheduling_for(chosen(name), urgent(), node);
     EXPECT_EQ(asked.attributes, rclrt_core::Attributes()) << name;
   }

@@ -196,7 +196,7 @@ def test_a_timer_that_cannot_keep_up_counts_the_releases_it_lost(tmp_path: Path)
     path = tmp_path / "timer.yaml"
     node = "{name: Slow, kind: timer, period_ms: 10, work_ms: 35}"
     path.write_text(f"schema: 1\nname: x\nnodes: [{node}]\n", encoding="utf-8")
-    for executor in ("preemptive", "waitset_single", "events_fifo"):
+    for executor in ("preemptive", "wait_set_single", "events_fifo"):
         slow = by_name(report(path, "--executor", executor))["Slow"]
         assert slow["lost"] + slow["deadline_misses"] > 20, executor
 
@@ -220,7 +220,7 @@ def test_calibration_prints_a_speed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--executor", "none"], "unknown executor 'none'. Use one of: waitset_single, "),
+        (["--executor", "none"], "unknown executor 'none'. Use one of: wait_set_single, "),
         (["--policy", "lifo"], "unknown policy 'lifo'"),
         (["--executor", "static", "--policy", "rm"], "has no policy 'rm'"),
         (["--node", "Nobody"], "scenario 'system' has no node 'Nobody'"),

@@ -54,9 +54,9 @@ namespace rclrt_core
 
 enum class ExecutionModel : uint8_t
 {
-  kEvents,    ///< one thread, ordered queue, a more urgent timer thread [Teper25 §IV-V]
-  kPool,      ///< bounded pre-created threads, the OS preempts [ROSRT §IV]
-  kIsolated,  ///< persistent threads of its own for every group [CIE25]
+  kPriorityEvents,  ///< one thread, ordered queue, a more urgent timer thread [Teper25 §IV-V]
+  kPreemptive,      ///< bounded pre-created threads, the OS preempts [ROSRT §IV]
+  kIsolated,        ///< persistent threads of its own for every group [CIE25]
 };
 
 const char * to_string(ExecutionModel model) noexcept;
@@ -70,7 +70,7 @@ enum class ExceptionAction : uint8_t
 
 struct EngineOptions
 {
-  ExecutionModel model = ExecutionModel::kPool;
+  ExecutionModel model = ExecutionModel::kPreemptive;
   const Policy * policy = &fixed_priority_policy();
   /// Events only: the timer thread also executes timer callbacks ("release-and-execute").
   bool release_and_execute = false;
@@ -250,7 +250,7 @@ public:
 
   // ---- Running
 
-  /// Run until stop(). The events model runs callbacks on the calling thread (whose attributes are
+  /// Run until stop(). The priority_events model runs callbacks on the calling thread (whose attributes are
   /// restored afterwards), the others only on their own. Returns with all threads joined. Errors:
   /// already spinning; attributes refused under AttributesMode::kRequire; no more threads.
   /// Afterwards take_exception() tells whether a callback threw.

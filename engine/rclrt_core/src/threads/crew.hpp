@@ -237,7 +237,7 @@ struct Lane
   const AttributesEntry * first = nullptr;  // what its threads have until they have run something
   ReadyGroups ready;
   Crew crew;
-  Worker * spinner = nullptr;   // the one thread of the events model, while it spins
+  Worker * spinner = nullptr;   // the one thread of the priority_events model, while it spins
   std::size_t parallelism = 0;  // of all its groups together
   std::size_t running = 0;      // threads that run a job of it, the courier included
   bool has_courier = false;     // the courier is one of them: it takes the place of a thread
@@ -250,7 +250,7 @@ struct Lane
 
   /// The courier has taken the last place: a thread that comes takes no job.
   bool is_full() const noexcept { return has_courier && running >= places(); }
-  /// The one thread of the events model is not counted.
+  /// The one thread of the priority_events model is not counted.
   std::size_t places() const noexcept { return std::max<std::size_t>(1, threads); }
 };
 

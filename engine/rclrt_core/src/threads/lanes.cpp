@@ -15,7 +15,7 @@ Lanes::Lanes(const EngineOptions & options, AttributeTable & table, Mutex & mute
   if (options.model != ExecutionModel::kIsolated) {
     shared_ = &make("rclrt worker", {});
   }
-  if (options.model == ExecutionModel::kEvents && options.release_and_execute) {
+  if (options.model == ExecutionModel::kPriorityEvents && options.release_and_execute) {
     of_timers_ = &make("rclrt timers", {});
   }
 }

@@ -23,7 +23,7 @@ public:
 
   std::list<Lane> & all() noexcept { return all_; }
   const std::list<Lane> & all() const noexcept { return all_; }
-  /// The lane of the thread that spins, in the events model.
+  /// The lane of the thread that spins, in the priority_events model.
   Lane & shared() const noexcept { return *shared_; }
   /// Events with release-and-execute; else null.
   Lane * of_timers() const noexcept { return of_timers_; }

@@ -16,7 +16,7 @@ namespace
 // A user who asks for several threads expects that callbacks run at once.
 void tell_of_idle_threads(Engine::Impl & engine)
 {
-  const bool is_asked_for = engine.options.model == ExecutionModel::kPool &&
+  const bool is_asked_for = engine.options.model == ExecutionModel::kPreemptive &&
                             engine.options.max_threads > 1 &&
                             engine.options.max_threads != EngineOptions().max_threads;
   const GroupNode * only = nullptr;

@@ -19,11 +19,11 @@ constexpr Duration kShortestBeat = std::chrono::microseconds(50);
 std::size_t threads_of(const Lane & lane, const EngineOptions & options) noexcept
 {
   switch (options.model) {
-    case ExecutionModel::kEvents:
+    case ExecutionModel::kPriorityEvents:
       return 0;  // the thread that spins; with release-and-execute also the timer thread
     case ExecutionModel::kIsolated:
       return lane.parallelism;
-    case ExecutionModel::kPool:
+    case ExecutionModel::kPreemptive:
       break;
   }
   return std::max<std::size_t>(1, std::min(options.max_threads, lane.parallelism));
@@ -209,7 +209,7 @@ Status Engine::spin()
     status = impl_->start_threads();
   }
   std::shared_ptr<Worker> here;
-  if (status.ok() && impl_->options.model == ExecutionModel::kEvents) {
+  if (status.ok() && impl_->options.model == ExecutionModel::kPriorityEvents) {
     here = impl_->join_in();
   }
   if (status.ok()) {

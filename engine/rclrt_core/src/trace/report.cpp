@@ -120,11 +120,11 @@ TraceSource Engine::Impl::trace_source() const
   TraceSource source;
   source.executor = number;
   switch (options.model) {
-    case ExecutionModel::kEvents:
-      source.model = RCLRT_MODEL_EVENTS;
+    case ExecutionModel::kPriorityEvents:
+      source.model = RCLRT_MODEL_PRIORITY_EVENTS;
       break;
-    case ExecutionModel::kPool:
-      source.model = RCLRT_MODEL_POOL;
+    case ExecutionModel::kPreemptive:
+      source.model = RCLRT_MODEL_PREEMPTIVE;
       break;
     case ExecutionModel::kIsolated:
       source.model = RCLRT_MODEL_ISOLATED;
@@ -135,7 +135,8 @@ TraceSource Engine::Impl::trace_source() const
                     : policy == fixed_priority_policy().name() ? RCLRT_ORDER_FIXED_PRIORITY
                     : policy == edf_policy().name()            ? RCLRT_ORDER_EDF
                                                                : RCLRT_ORDER_UNKNOWN;
-  source.timers_preempt = options.model == ExecutionModel::kEvents && options.release_and_execute;
+  source.timers_preempt =
+    options.model == ExecutionModel::kPriorityEvents && options.release_and_execute;
   {
     const Lock configuration_lock(*configuration);
     source.callbacks.assign(former.begin(), former.end());

@@ -118,15 +118,15 @@ struct rclrt_trace_header
   uint32_t executor;       /* number within the process, from 1; 0: unknown */
   uint8_t model;           /* enum rclrt_trace_model */
   uint8_t ordering;        /* enum rclrt_trace_ordering */
-  uint8_t timers_preempt;  /* 1: events model, the timer thread runs timer callbacks */
+  uint8_t timers_preempt;  /* 1: priority_events model, the timer thread runs timer callbacks */
   uint8_t reserved[13];    /* 0 */
 };
 
 enum rclrt_trace_model
 {
   RCLRT_MODEL_UNKNOWN = 0,
-  RCLRT_MODEL_EVENTS = 1,
-  RCLRT_MODEL_POOL = 2,
+  RCLRT_MODEL_PRIORITY_EVENTS = 1,
+  RCLRT_MODEL_PREEMPTIVE = 2,
   RCLRT_MODEL_ISOLATED = 3,
 };
 

@@ -4,7 +4,7 @@
  * Parameters of a node, as ROS knows them: `ros2 param list`, `get`, `set`, `describe`, `dump`.
  *
  * The table is the caller's: which parameters there are, their types and what they hold. Nothing is
- * declared or deleted at run time. Optional: a program that does not use it does not link it.
+ * declared or deleted while it runs. Optional: a program that does not use it does not link it.
  *
  * Services: get_parameters, get_parameter_types, set_parameters, set_parameters_atomically,
  * describe_parameters, list_parameters; all callbacks have one priority. Nothing is published on

@@ -33,7 +33,7 @@ struct rclrt_system
 };
 
 /* The domain of ROS that RCLRT_SYSTEM takes: that of the agent, unless the program is compiled with
- * another (-DRCLRT_DOMAIN_ID=7). To choose one at run time, start a copy: struct rclrt_system mine =
+ * another (-DRCLRT_DOMAIN_ID=7). To choose one at its start, start a copy: struct rclrt_system mine =
  * *client; mine.domain = 7; rclrt_system_start_serial(&mine, ...). */
 #ifndef RCLRT_DOMAIN_ID
 #define RCLRT_DOMAIN_ID RCLRT_DOMAIN_OF_AGENT

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The names CallbackIsolatedExecutor's configuration files have for callback groups.
+/// The names CallbackIsolatedExecutor's parameters files have for callback groups.
 ///
 /// A group is known there by what is in it, e.g. "/node@Subscription(/topic)@Timer(100000000)", with
 /// the parts sorted. Waitables do not count.

@@ -66,7 +66,7 @@ ConfiguredEngineOptions configured_engine_options(
 /// The options that belong to one execution model. Each front end has one executor class a model.
 
 /// A bounded pool of threads that are created before they are needed.
-struct PoolOptions
+struct PreemptiveOptions
 {
   /// Order among jobs that wait for a thread or in a group.
   const rclrt_core::Policy * policy = &rclrt_core::fixed_priority_policy();
@@ -82,7 +82,7 @@ struct IsolatedOptions
 };
 
 /// One thread for all callbacks, and a more urgent one for timers.
-struct EventsOptions
+struct PriorityEventsOptions
 {
   /// Order among all jobs that wait.
   const rclrt_core::Policy * policy = &rclrt_core::fixed_priority_policy();
@@ -91,9 +91,9 @@ struct EventsOptions
 };
 
 /// These options, as an engine takes them.
-rclrt_core::EngineOptions engine_options(const PoolOptions & from);
+rclrt_core::EngineOptions engine_options(const PreemptiveOptions & from);
 rclrt_core::EngineOptions engine_options(const IsolatedOptions & from);
-rclrt_core::EngineOptions engine_options(const EventsOptions & from);
+rclrt_core::EngineOptions engine_options(const PriorityEventsOptions & from);
 
 }  // namespace rclrt_front_end
 

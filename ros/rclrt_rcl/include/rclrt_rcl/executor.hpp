@@ -198,7 +198,7 @@ private:
   std::shared_ptr<Impl> impl_;
 };
 
-struct PreemptiveExecutorOptions : ExecutorOptions, rclrt_front_end::PoolOptions
+struct PreemptiveExecutorOptions : ExecutorOptions, rclrt_front_end::PreemptiveOptions
 {
 };
 
@@ -228,7 +228,7 @@ public:
   }
 };
 
-struct PriorityEventsExecutorOptions : ExecutorOptions, rclrt_front_end::EventsOptions
+struct PriorityEventsExecutorOptions : ExecutorOptions, rclrt_front_end::PriorityEventsOptions
 {
 };
 

@@ -12,7 +12,7 @@
 namespace rclrt_rclcpp
 {
 
-struct PreemptiveExecutorOptions : EngineExecutorOptions, rclrt_front_end::PoolOptions
+struct PreemptiveExecutorOptions : EngineExecutorOptions, rclrt_front_end::PreemptiveOptions
 {
 };
 

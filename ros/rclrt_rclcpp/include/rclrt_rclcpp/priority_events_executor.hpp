@@ -14,7 +14,7 @@
 namespace rclrt_rclcpp
 {
 
-struct PriorityEventsExecutorOptions : EngineExecutorOptions, rclrt_front_end::EventsOptions
+struct PriorityEventsExecutorOptions : EngineExecutorOptions, rclrt_front_end::PriorityEventsOptions
 {
 };
 

@@ -23,10 +23,10 @@ std::unique_ptr<rclrt_rcl::Executor> executor_by_name(const std::string & name, 
   if (name == "isolated") {
     return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>();
   }
-  if (name == "waitset_single") {
+  if (name == "wait_set_single") {
     return std::make_unique<WaitSetSingleThreadedExecutor>();
   }
-  if (name == "waitset_multi") {
+  if (name == "wait_set_multi") {
     return std::make_unique<WaitSetMultiThreadedExecutor>(threads);
   }
   if (name == "events_fifo") {

@@ -235,13 +235,13 @@ std::vector<Variant> executors()
       "isolated", Threads::kSeveral, false,
       [] { return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>(); }),
     variant(
-      "waitset_single", Threads::kOne, true,
+      "wait_set_single", Threads::kOne, true,
       [] { return std::make_unique<WaitSetSingleThreadedExecutor>(); }),
     variant(
-      "waitset_multi", Threads::kSeveral, true,
+      "wait_set_multi", Threads::kSeveral, true,
       [] { return std::make_unique<WaitSetMultiThreadedExecutor>(); }),
     variant(
-      "waitset_multi_10", Threads::kSeveral, true,
+      "wait_set_multi_10", Threads::kSeveral, true,
       [] { return std::make_unique<WaitSetMultiThreadedExecutor>(kOneForEachOfTen); }),
     // As rclcpp's users have it: SCHED_OTHER everywhere.
     variant(
@@ -257,7 +257,7 @@ std::vector<Variant> executors()
     looking_pool("pool_spin_default", Waiting::kSpin, true),
     looking_pool("pool_adaptive_default", Waiting::kAdaptive, true),
     variant(
-      "waitset_multi_default", Threads::kSeveral, false,
+      "wait_set_multi_default", Threads::kSeveral, false,
       [] { return std::make_unique<WaitSetMultiThreadedExecutor>(); }),
     variant("static", Threads::kOne, true, [] { return std::make_unique<StaticExecutor>(); }),
     variant(

@@ -19,7 +19,7 @@ THREADED = (ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
 
 
 def timer_cpu(system: System) -> int | None:
-    """Return the CPU for the timers' thread: that with the least load; None if it matters not.
+    """Return the CPU for the timer thread: that with the least load; None if it matters not.
 
     With a single CPU that is the one: a wake-up from another may take long.
     """

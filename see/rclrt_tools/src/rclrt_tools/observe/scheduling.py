@@ -58,9 +58,9 @@ def scheduling_of(
     found = Scheduling()
     doubt = found.doubts.append
     force = {id_: _in_force(jobs, names[id_], found.doubts) for id_, jobs in part.ran.items()}
-    events = part.header.model == layout.MODEL_EVENTS
-    if part.header.model in (layout.MODEL_POOL, layout.MODEL_ISOLATED):
-        kind = "preemptive" if part.header.model == layout.MODEL_POOL else "isolated"
+    events = part.header.model == layout.MODEL_PRIORITY_EVENTS
+    if part.header.model in (layout.MODEL_PREEMPTIVE, layout.MODEL_ISOLATED):
+        kind = "preemptive" if part.header.model == layout.MODEL_PREEMPTIVE else "isolated"
     elif events:
         kind = "priority_events"
     else:
@@ -132,11 +132,11 @@ def _policy(part: Part, label: str, force: list[_InForce], doubts: list[str]) ->
     if several and layout.POLICY_RR in policies:
         doubts.append(f"callbacks of {label} of one priority take turns under rr")
     if several and part.header.ordering != layout.ORDER_FIRST_COME:
-        one = len(set(priorities)) == 1 and part.header.model == layout.MODEL_EVENTS
+        one = len(set(priorities)) == 1 and part.header.model == layout.MODEL_PRIORITY_EVENTS
         if one and part.header.ordering == layout.ORDER_EDF:
             return "edf"
         # Their order among each other is not in the trace. Bounds count equal ones as higher.
-    if part.header.model == layout.MODEL_EVENTS and len(set(priorities)) == 1:
+    if part.header.model == layout.MODEL_PRIORITY_EVENTS and len(set(priorities)) == 1:
         return "first_come"
     return "fixed_priority"
 

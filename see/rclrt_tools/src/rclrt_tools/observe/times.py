@@ -116,7 +116,7 @@ MOST_SHARE = 0.1
 NEXT_TIME = 1.5
 """Another run may take more: the most of it is assumed to be so many times what was seen."""
 
-OURS = (layout.MODEL_EVENTS, layout.MODEL_POOL, layout.MODEL_ISOLATED)
+OURS = (layout.MODEL_PRIORITY_EVENTS, layout.MODEL_PREEMPTIVE, layout.MODEL_ISOLATED)
 BY_PRIORITY = {layout.POLICY_FIFO, layout.POLICY_RR}
 NEEDED = np.dtype([(name, np.int64) for name in ("release_ns", "end_ns", "cpu_ns")])
 """The fields of a record that are copied: whole records take five times the memory."""
@@ -160,7 +160,7 @@ def taken_of(parts: Sequence[Part], least: int) -> tuple[int, int] | None:
 def _is_bounded(part: Part) -> bool:
     """Return whether bounds of such an executor count what is taken: not by deadline, nor FIFO."""
     header = part.header
-    if header.model != layout.MODEL_EVENTS:
+    if header.model != layout.MODEL_PRIORITY_EVENTS:
         return header.ordering != layout.ORDER_EDF
     several = {int(one) for jobs in part.ran.values() for one in np.unique(jobs["priority"])}
     return header.ordering != layout.ORDER_EDF and not header.timers_preempt and len(several) > 1

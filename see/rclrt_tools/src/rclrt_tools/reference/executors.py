@@ -16,8 +16,8 @@ WHOLE_PROCESS_PRIORITY = 50
 
 # In the order of the report: what rclcpp does, then what rclrt does.
 EXECUTORS: dict[str, str] = {
-    "waitset_single": "wait set, single-threaded",
-    "waitset_multi": "wait set, multi-threaded",
+    "wait_set_single": "wait set, single-threaded",
+    "wait_set_multi": "wait set, multi-threaded",
     "static": "wait set, static",
     "events_fifo": "events, FIFO",
     "priority_events": "priority events, rate-monotonic",
@@ -28,15 +28,15 @@ EXECUTORS: dict[str, str] = {
 }
 
 # Executors of today whose process may be given one priority as a whole.
-OF_TODAY = ("waitset_single", "waitset_multi", "static", "events_fifo")
+OF_TODAY = ("wait_set_single", "wait_set_multi", "static", "events_fifo")
 EXECUTORS.update({f"{name}{WHOLE_PROCESS}": f"{EXECUTORS[name]}; chrt -f 50" for name in OF_TODAY})
 
 # What the demo runs unless told otherwise.
 DEMO_EXECUTORS: tuple[str, ...] = (
-    "waitset_single",
-    "waitset_single_fifo50",
-    "waitset_multi",
-    "waitset_multi_fifo50",
+    "wait_set_single",
+    "wait_set_single_fifo50",
+    "wait_set_multi",
+    "wait_set_multi_fifo50",
     "events_fifo",
     "events_fifo_fifo50",
     "isolated",

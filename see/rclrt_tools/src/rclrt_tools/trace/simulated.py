@@ -12,9 +12,9 @@ from rclrt_analysis.simulation.jobs import Job, Run
 from rclrt_tools.trace import NO_DEADLINE, Entry, Header, Records, Trace, blank, layout
 
 MODELS = {
-    ExecutorKind.PRIORITY_EVENTS: layout.MODEL_EVENTS,
-    ExecutorKind.EVENTS_FIFO: layout.MODEL_EVENTS,
-    ExecutorKind.PREEMPTIVE: layout.MODEL_POOL,
+    ExecutorKind.PRIORITY_EVENTS: layout.MODEL_PRIORITY_EVENTS,
+    ExecutorKind.EVENTS_FIFO: layout.MODEL_PRIORITY_EVENTS,
+    ExecutorKind.PREEMPTIVE: layout.MODEL_PREEMPTIVE,
     ExecutorKind.ISOLATED: layout.MODEL_ISOLATED,
 }
 KINDS = {

@@ -19,7 +19,6 @@ from rclrt_tools.trace import named_traces
 
 from rclrt_benchmarks.contract.robot import WARM_UP_S
 
-MODELS = {"isolated": "isolated", "preemptive": "preemptive", "priority_events": "events"}
 """What the container calls the executor of a plan."""
 
 NOT_OURS = ("parameter_events", "clock")

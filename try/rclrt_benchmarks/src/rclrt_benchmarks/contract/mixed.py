@@ -123,9 +123,9 @@ def ways(setting: Setting) -> list[Way]:
         way.strangers = str(strangers)
         found.append(way)
 
-    add("no real time", "waitset_multi")
+    add("no real time", "wait_set_multi")
     fifo = ("chrt", "-f", str(PROCESS_PRIORITY))
-    add("a priority per process", "waitset_multi", before=fifo)
+    add("a priority per process", "wait_set_multi", before=fifo)
     traces = folder / "mixed"
     alone = robot.recorded("isolated", seconds, traces, "--policy", "fifo")
     found.append(judge("a thread per group", alone))
@@ -146,7 +146,7 @@ def _in_a_container(robot: Robot, seconds: float, executor: str, file: Path) -> 
         return []
     plain = ["-p", "executor:=preemptive"]
     fifo = ("chrt", "-f", str(PROCESS_PRIORITY))
-    planned = ["-p", f"executor:={container.MODELS[executor]}", "--params-file", str(file)]
+    planned = ["-p", f"executor:={executor}", "--params-file", str(file)]
     rows = (
         ("container, no real time", plain, ()),
         ("container, one priority", plain, fifo),

@@ -48,7 +48,7 @@ def tried(setting: Setting, cpus: Sequence[int]) -> Trial:
     robot, effort = Robot(setting.interrupt, scenario, cpus), setting.effort
     traces = setting.folder / "advised"
     with BackgroundLoad(set(cpus), effort.load):
-        robot.observe("waitset_multi", effort.seconds, traces)
+        robot.observe("wait_set_multi", effort.seconds, traces)
     costs = setting.overheads
     advice = advise(traces_of(traces), schema(), KIND, None, costs, FACTOR, MARGIN_NS)
     file = traces / "rclrt.yaml"

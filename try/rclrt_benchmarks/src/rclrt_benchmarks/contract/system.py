@@ -67,7 +67,7 @@ def loop(setting: Setting, cpus: Sequence[int]) -> tuple[list[Row], Outcome]:
     """Observe the reference system, plan it, run it under the plan, and watch."""
     scenario = source() / SCENARIO
     robot, effort, folder = Robot(setting.interrupt, scenario, cpus), setting.effort, setting.folder
-    executor = "waitset_multi" if len(cpus) > 1 else "waitset_single"
+    executor = "wait_set_multi" if len(cpus) > 1 else "wait_set_single"
     traces = folder / f"observed-{len(cpus)}"
     with BackgroundLoad(set(cpus), effort.load):
         robot.observe(executor, effort.seconds, traces)

@@ -11,7 +11,7 @@ done. On one CPU and on two these ways take turns:
   deadline     isolated, and that callback has SCHED_DEADLINE with 5 ms in 50; with all CPUs of
                the machine only, since the kernel admits it to no fewer
   events, isolated   these executors, the chain as in fifo
-  events_fifo, waitset_single, waitset_multi   executors as rclcpp has them
+  events_fifo, wait_set_single, wait_set_multi  executors as rclcpp has them
   process_fifo the last one with SCHED_FIFO 50 for its whole process
 
 Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments, with 77 where
@@ -44,7 +44,7 @@ from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, stated
 
 WAYS = (
     "shared", "fifo", "runaway", "budget", "deadline", "isolated", "events", "events_fifo",
-    "waitset_multi", "waitset_single", "process_fifo",
+    "wait_set_multi", "wait_set_single", "process_fifo",
 )  # fmt: skip
 MOST_LOST = 0.05
 NOWHERE = "not in a paper"
@@ -122,7 +122,7 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
         late = {way: f"{row['misses']} of {row['instances']}" for way, row in ways.items()}
         where = f"60 ms chain, {cpus} CPU{'s' * (cpus > 1)},"
         others = ", ".join(
-            f"{way} {late[way]}" for way in ("process_fifo", "waitset_multi", "waitset_single")
+            f"{way} {late[way]}" for way in ("process_fifo", "wait_set_multi", "wait_set_single")
         )
         found += [
             stated(

@@ -13,12 +13,12 @@ Each cycle takes 100 us. Beside it, in its process and without priorities, is on
   leak-locked  the same, and the process locks its memory
   memory       every 50 ms the kernel takes what it can read again from files: the process' code
   memory-locked  the same, and the process locks its memory
-In turns, quiet and beside busy ordinary processes: executors as rclcpp has them (waitset_single,
-waitset_multi, events_fifo); the second with SCHED_FIFO 50 for its whole process (process_fifo);
+In turns, quiet and beside busy ordinary processes: executors as rclcpp has them (wait_set_single,
+wait_set_multi, events_fifo); the second with SCHED_FIFO 50 for its whole process (process_fifo);
 ours, with SCHED_FIFO 60 for the loop and nothing for the rest (isolated, pool, pool_beat: with a
 beat of 200 us, events, and events_re: the thread that waits for timers runs all of them, one after
 the other, so service, slow, leak and memory, which have timers, hold up the loop); and a thread
-with SCHED_FIFO 60 that runs the loop by itself beside waitset_multi (by_hand): the least that
+with SCHED_FIFO 60 that runs the loop by itself beside wait_set_multi (by_hand): the least that
 anything can have.
 
 A gap is the time between the starts of two cycles. Jitter is what it differs from the period by.
@@ -58,7 +58,7 @@ from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, stated
 
 WAYS = (
     "by_hand", "pool", "pool_beat", "isolated", "events", "events_re", "process_fifo",
-    "waitset_multi", "waitset_single", "events_fifo",
+    "wait_set_multi", "wait_set_single", "events_fifo",
 )  # fmt: skip
 KINDS = {
     **{name: [name] for name in ("service", "flood", "slow", "parameters", "discovery", "leak")},
@@ -71,7 +71,7 @@ PERIOD_US = 1000
 PRIORITY = 60
 HOPELESS = "memory"
 NOWHERE = "not in a paper"
-FLOOR, USUAL, PROCESS = "by_hand", "waitset_multi", "process_fifo"
+FLOOR, USUAL, PROCESS = "by_hand", "wait_set_multi", "process_fifo"
 JUDGED = ("pool_beat", "pool", "isolated")
 BEST = "events_re"
 # The thread that waits for timers runs all of them there, one after the other. Beside these kinds

@@ -53,9 +53,9 @@ LISTENER, HANDOVER = "floor_listener", "floor_handover"
 OURS = ("pool", "events", "isolated")
 LOOKING = ("pool_spin", "pool_adaptive")
 EXECUTORS = (
-    "pool", "pool_edf", "events", "isolated", "waitset_single", "waitset_multi",
-    "waitset_multi_10", "pool_inline", "pool_spin", "pool_adaptive", "pool_default",
-    "pool_inline_default", "pool_spin_default", "pool_adaptive_default", "waitset_multi_default",
+    "pool", "pool_edf", "events", "isolated", "wait_set_single", "wait_set_multi",
+    "wait_set_multi_10", "pool_inline", "pool_spin", "pool_adaptive", "pool_default",
+    "pool_inline_default", "pool_spin_default", "pool_adaptive_default", "wait_set_multi_default",
     "static", "events_fifo",
 )  # fmt: skip
 POLICIES = {"SCHED_OTHER": "_default", "SCHED_FIFO": ""}
@@ -113,9 +113,9 @@ def _targets() -> Iterator[Target]:
         yield Target(TURNS, name, "p50_us", (HANDOVER,), 1.3)
         yield Target(TURNS, name, "p99_us", (HANDOVER,), 1.5)
     yield Target(TURNS, "pool_edf", "p50_us", ("pool",), 1.5)
-    wait_sets = ("waitset_multi", "waitset_multi_10")
+    wait_sets = ("wait_set_multi", "wait_set_multi_10")
     yield Target(TURNS, "pool", "p50_us", wait_sets, 0.6, (10,))
-    yield Target(TURNS, "pool_default", "p50_us", ("waitset_multi_default",), 0.6, (10,))
+    yield Target(TURNS, "pool_default", "p50_us", ("wait_set_multi_default",), 0.6, (10,))
     for ours in POLICIES.values():
         theirs = "" if ours else "_fifo"
         yield Target(TOGETHER, f"pool_inline{ours}", "p50_us", (LISTENER + ours,), 1.05)
@@ -130,12 +130,12 @@ def _targets() -> Iterator[Target]:
             yield Target(RCLCPP, name, "adds", (f"rclcpp_multi{theirs}",), 0.25)
 
 
-WAIT_SETS = ("waitset_single", "waitset_multi")
+WAIT_SETS = ("wait_set_single", "wait_set_multi")
 # 99th percentiles that the paper prints, us.
 PAPER_P99 = {
-    ONE: {"pool": 47.0, "events": 45.0, "waitset_single": 55.0, "waitset_multi": 61.0},
-    IDLE: {"waitset_multi": 88.0},
-    FAN_OUT: {"pool": 69.0, "events": 67.0, "waitset_single": 104.0, "waitset_multi": 174.0},
+    ONE: {"pool": 47.0, "events": 45.0, "wait_set_single": 55.0, "wait_set_multi": 61.0},
+    IDLE: {"wait_set_multi": 88.0},
+    FAN_OUT: {"pool": 69.0, "events": 67.0, "wait_set_single": 104.0, "wait_set_multi": 174.0},
 }
 MUCH_SMALLER = 0.75
 UNCHANGED = 1.15
@@ -180,7 +180,7 @@ def _all_cases(arguments: argparse.Namespace, has_rclcpp: bool) -> Iterator[Case
     floors = tuple(floor + end for end in ("", "_default") for floor in (LISTENER, HANDOVER))
     for case in arguments.cases:
         # With one subscription ten threads would measure the same as one for each CPU.
-        left_out = () if case.subscriptions > 1 else ("waitset_multi_10",)
+        left_out = () if case.subscriptions > 1 else ("wait_set_multi_10",)
         executors = tuple(name for name in arguments.executors if name not in left_out)
         yield Case(case.name, case.subscriptions, case.idle, variants=floors + executors)
     for policy, ours in POLICIES.items() if CASES[0] in arguments.cases else ():
@@ -377,7 +377,7 @@ def judge_idle(result: Mapping[str, Any], _: Machine) -> Judged:
     """Judge subscriptions that nobody publishes to."""
     rows = _rows(result)
     case = IDLE
-    multi = _growth(rows, case, "waitset_multi", "p50_us")
+    multi = _growth(rows, case, "wait_set_multi", "p50_us")
     found: list[Row] = []
     for name in ("pool", "events"):
         growth = _growth(rows, case, name, "p50_us")
@@ -416,26 +416,26 @@ def judge_fan_out(result: Mapping[str, Any], _: Machine) -> Judged:
     """Judge ten subscriptions to one topic."""
     rows = _rows(result)
     paper = {name: PAPER_P99[FAN_OUT][name] / PAPER_P99[ONE][name] for name in PAPER_P99[ONE]}
-    multi = _growth(rows, FAN_OUT, "waitset_multi", "p99_us")
+    multi = _growth(rows, FAN_OUT, "wait_set_multi", "p99_us")
     found = []
     for name in ("pool", "events"):
         growth = _growth(rows, FAN_OUT, name, "p99_us")
         ratio = ratio_of(growth, multi)
-        printed = paper[name] / paper["waitset_multi"]
+        printed = paper[name] / paper["wait_set_multi"]
         row = at_most(
             f"growth of {name} / growth of the multi-threaded wait set, p99, 1 to 10",
             ratio, MUCH_SMALLER,
             shape="much smaller growth than the multi-threaded wait set's",
-            paper=f"{printed:.2f} ({paper[name]:.2f} / {paper['waitset_multi']:.2f})",
+            paper=f"{printed:.2f} ({paper[name]:.2f} / {paper['wait_set_multi']:.2f})",
             printed=printed,
             ours=f"{_text(ratio)} ({_text(growth)} / {_text(multi)})",
         )  # fmt: skip
-        if row.verdict == FAILS and multi is not None and multi < paper["waitset_multi"]:
+        if row.verdict == FAILS and multi is not None and multi < paper["wait_set_multi"]:
             row.why = f"here the wait set grows by {multi:.2f} only"
         found.append(row)
         p50 = ratio_of(
             _figure(rows, FAN_OUT, name, "p50_us"),
-            _figure(rows, FAN_OUT, "waitset_multi", "p50_us"),
+            _figure(rows, FAN_OUT, "wait_set_multi", "p50_us"),
         )
         found.append(
             at_most(

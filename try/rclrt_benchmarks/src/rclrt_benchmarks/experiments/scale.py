@@ -79,7 +79,7 @@ OF_MESSAGES = {
     ON_RCL: (
         *(f"{name}_default" for name in (LISTENER, "floor_handover", "pool")),
         *(f"pool_{how}_default" for how in ("spin", "adaptive", "inline")),
-        "waitset_multi_default",
+        "wait_set_multi_default",
     ),
     ON_RCLCPP: (
         *(f"{name}_default" for name in (LISTENER, "floor_handover", "pool")),

@@ -42,7 +42,7 @@ from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, open_row
 LEVELS = (60, 80, 90)
 TASKS = ("Imu", "Camera", "Lidar")
 EXECUTORS = {
-    "default": "waitset_single_fifo50",
+    "default": "wait_set_single_fifo50",
     "static": "static_fifo50",
     "events": "events_fifo_fifo50",
     "events_rm": "priority_events",

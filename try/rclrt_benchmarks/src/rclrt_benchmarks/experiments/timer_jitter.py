@@ -53,7 +53,7 @@ from rclrt_benchmarks.harness.row import (
 )
 
 EXECUTORS = (
-    "pool", "events", "events_re", "isolated", "waitset_single", "waitset_multi", "events_fifo",
+    "pool", "events", "events_re", "isolated", "wait_set_single", "wait_set_multi", "events_fifo",
 )  # fmt: skip
 YARDSTICK = "cyclictest"
 PRIORITY = 50
@@ -73,7 +73,7 @@ TABLE_3 = {
     100.0: (10.7, 24.1, 13.5),
 }
 NEAR = 1.2
-NATIVE = "waitset_multi"
+NATIVE = "wait_set_multi"
 BEST = "events_re"
 HANDS_OVER = "the thread that waits for timers wakes the one that runs the callback: two wake-ups"
 NO_YARDSTICK = "no cyclictest: apt-get install rt-tests"

@@ -32,10 +32,11 @@ from rclrt_benchmarks.harness.experiment import (
 )
 from rclrt_benchmarks.harness.row import Judge, Machine
 
-DISPATCHED = "pool,events,isolated,pool_inline,waitset_single,waitset_multi"
-HOT_PATH = (
-    "waitset_single,waitset_multi,priority_events,isolated,preemptive,preemptive_edf,preemptive_hot"
-)
+DISPATCHED = "pool,events,isolated,pool_inline,wait_set_single,wait_set_multi"
+HOT_PATH = ",".join((
+    "wait_set_single", "wait_set_multi", "priority_events", "isolated", "preemptive",
+    "preemptive_edf", "preemptive_hot",
+))  # fmt: skip
 # Rounds, samples, warm-up and period of the publisher, ms: in the end 5 times 10,000 every 10 ms.
 MESSAGES = {TRY: (1, 12, 2, 2), QUICK: (3, 100, 20, 2), SHORT: (5, 400, 50, 2)}
 MESSAGES[FULL] = (5, 10_000, 50, 10)
@@ -62,7 +63,7 @@ CONTROL = {
     SHORT: ("3", "1000", DISTURBED),
     FULL: ("10", "10000", DISTURBED),
 }
-CONTROL_WAYS = "pool_beat,events_re,process_fifo,waitset_multi"
+CONTROL_WAYS = "pool_beat,events_re,process_fifo,wait_set_multi"
 # Rounds, and seconds of a turn.
 CHAIN = {
     TRY: ("1", "0.2", "--cpus", "1"),

@@ -18,9 +18,9 @@ ORDER = (
     # Better, other, what it is called, the shape.
     ("preemptive_hot", "preemptive", "hot path highest / RM", "hot path highest is best"),
     ("preemptive", "isolated", "RM on the pool / a thread per node", "RM no worse than events"),
-    ("preemptive", "waitset_multi", "RM on the pool / wait set", "better than wait-set multi"),
-    ("isolated", "waitset_multi", "a thread per node / wait set", "better than wait-set multi"),
-    ("preemptive_edf", "waitset_multi", "EDF on the pool / wait set", "better than wait-set multi"),
+    ("preemptive", "wait_set_multi", "RM on the pool / wait set", "better than the wait set"),
+    ("isolated", "wait_set_multi", "a thread per node / wait set", "better than the wait set"),
+    ("preemptive_edf", "wait_set_multi", "EDF on the pool / wait set", "better than the wait set"),
     ("preemptive", "preemptive_edf", "RM / EDF on the pool", "EDF is the worst of the pool's"),
 )  # fmt: skip
 SLOWDOWN = 2.6
@@ -40,13 +40,13 @@ def judge(result: Mapping[str, Any], machine: Machine) -> Judged:
             ours=_both(mine, theirs, runs.get(better, {}).get("hot_path_ms", {}).get("n", 0)),
         )  # fmt: skip
         found.append(_explained(row, runs, better, other))
-    default, events = (_figure(runs, who, "max") for who in ("waitset_single", "priority_events"))
+    default, events = (_figure(runs, who, "max") for who in ("wait_set_single", "priority_events"))
     row = at_most(
         "RM events / default executor, maximum", ratio_of(events, default), 1 / AT_LEAST,
         shape="the default executor at least 2x slower", paper=f"1 / {SLOWDOWN}",
         printed=1 / SLOWDOWN, ours=_both(events, default),
     )  # fmt: skip
-    found.append(_explained(row, runs, "priority_events", "waitset_single"))
+    found.append(_explained(row, runs, "priority_events", "wait_set_single"))
     found.append(_ideal(runs))
     found.append(
         open_row(
