@@ -56,6 +56,7 @@ def report(
         "measured_to_ns": 1_000_000_000,
         "cpu_s": 0.4,
         "voluntary_switches": 10,
+        "involuntary_switches": 5,
         "rss_mib": 60.0,
         "attributes_asked": True,
         "attributes_in_force": True,

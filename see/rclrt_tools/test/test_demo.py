@@ -28,7 +28,11 @@ def that_may_run(executors: Sequence[str]) -> list[str]:
 
 @needs_program
 def test_the_autoware_reference_system_runs_and_is_reported(tmp_path: Path) -> None:
-    result = result_of("--duration", "24", tmp_path=tmp_path)
+    page = tmp_path / "page.html"
+    result = result_of(
+        *["--duration", "24", "--html", str(page)],
+        tmp_path=tmp_path,
+    )
     assert [run["executor"] for run in result["runs"]] == that_may_run(DEMO_EXECUTORS)
     for run in result["runs"]:
         ms = run["hot_path_ms"]
@@ -40,6 +44,7 @@ def test_the_autoware_reference_system_runs_and_is_reported(tmp_path: Path) -> N
         assert run["cpu_s"] > 0
         assert run["rss_mib"] > 1
     assert result["environment"]["critical_path_work_ms"] == pytest.approx(7.72)
+    assert "preemptive_hot (" in page.read_text(encoding="utf-8")
 
 
 @needs_program

@@ -8,16 +8,19 @@ import argparse
 import os
 import re
 import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from rclrt_analysis.plots import Plot, draw
 from rclrt_tools.reference.demonstration import cpus_of, notes_of, title_of
 from rclrt_tools.reference.executors import BACKGROUND, EXECUTORS, QUIET
 from rclrt_tools.reference.measurement import Measurement
+from rclrt_tools.reference.page import make_page, worst_instance
 from rclrt_tools.reference.picture import COLORS, make_picture
 from rclrt_tools.reference.study import Study, Transport
-from rclrt_tools.reference.table import WIDTH, group_findings, make_table
-from reports import callback, report
+from rclrt_tools.reference.table import WIDTH, group_findings, make_result, make_table
+from reports import MS, callback, report
 
 
 def measured(executor: str, latencies_ms: list[float], **more: object) -> Measurement:
@@ -160,6 +163,55 @@ def test_the_cpus_are_those_asked_for_or_all_that_may_be_used() -> None:
     assert cpus_of(None) == os.sched_getaffinity(0)
 
 
+class Tags(HTMLParser):
+    """Collects what the page would load from somewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.count: dict[str, int] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.count[tag] = self.count.get(tag, 0) + 1
+        self.loaded += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+def page(title: str = "the title") -> str:
+    measurement = Measurement("preemptive")
+    jobs = [callback("Sink<Fusion", [[0, 8_000_000, 10_000_000, 0, 1, 1]])]
+    measurement.add([report([8.0, 7.0], jobs)])
+    finding = {"subject": "<b>", "what": "is & was", "errno": 0, "fix": ""}
+    measurement.findings.append(finding)
+    measurements = [measurement, Measurement("static", failure="crash")]
+    return make_page(title, measurements, make_result({"a": 1}, measurements, 7.9), ["a note"])
+
+
+def test_the_page_loads_nothing_from_anywhere() -> None:
+    tags = Tags()
+    tags.feed(page())
+    assert tags.loaded == []
+    assert tags.count["table"] == 1
+
+
+def test_the_page_has_distributions_and_a_timeline() -> None:
+    html = page()
+    assert "Distributions" in html
+    assert "The worst instance of each executor" in html
+    assert "Sink&lt;Fusion" in html, "the row of the callback"
+    assert "preemptive (8.0 ms)" in html
+    assert html.count('<rect class="main"') == 2, "it waits, and then runs"
+    assert "Sink&lt;Fusion waits 8.000" in html
+    assert "Sink&lt;Fusion runs 2.000" in html
+    assert html.count('<polyline class="curve"') == 1
+    assert "ideal: 7.9" in html
+
+
+def test_text_is_escaped() -> None:
+    html = page("<script>alert(1)</script>")
+    assert "<script>alert(1)" not in html
+    assert "&lt;b&gt;: is &amp; was" in html
+
+
 @pytest.mark.parametrize(("low", "high"), [(7.9, 33.0), (0.2, 0.5), (3.0, 4.1), (1.0, 900.0)])
 def test_an_axis_has_labels_where_the_data_are(low: float, high: float) -> None:
     drawn = draw(Plot("t", "ms", {"a": [low, high]}))
@@ -201,3 +253,72 @@ def test_each_row_has_a_bar_from_its_median_and_says_its_figures() -> None:
 
 def test_without_samples_there_is_an_empty_picture() -> None:
     ElementTree.fromstring(make_picture("t", [pictured("a", QUIET, [])], None))
+
+
+def two_roots_fused() -> list[dict[str, Any]]:
+    """Front and Rear are sent, fused and received by the sink, twice; columns as in the report."""
+    fast, slow = 0, 100 * MS
+
+    def both(*job: int) -> list[list[int]]:
+        release, start, end, sent, number_in, number_out = (*job,)
+        later = [slow + t for t in (release, start * 2, end * 2, sent)]
+        return [
+            [*(fast + t for t in job[:4]), number_in, number_out],
+            [*later, number_in + 1, number_out + 1 if number_out else 0],
+        ]
+
+    return [
+        callback("Front", both(0, 0, 1 * MS, 0, 0, 1)),
+        callback("Rear", both(0, 0, 1 * MS, 0, 0, 1)),
+        # The first input only stores, the second one works and publishes.
+        callback("Fusion<Front", both(1 * MS, 1 * MS, 1 * MS + 5, 1 * MS, 1, 0)),
+        callback("Fusion<Rear", both(2 * MS, 2 * MS, 4 * MS, 1 * MS, 1, 1)),
+        callback("Sink<Fusion", both(4 * MS, 5 * MS, 7 * MS, 4 * MS, 1, 1)),
+        callback("Other", [[slow, slow + 3 * MS, slow + 4 * MS, 0, 0, 9]], on_hot_path=False),
+        callback("Early", [[0, 0, MS, 0, 0, 9]], on_hot_path=False),
+    ]
+
+
+def slowest(samples: list[list[Any]]) -> Any:
+    made = report([], two_roots_fused())
+    made["hot_path"]["samples"] = samples
+    return worst_instance([made])
+
+
+FAST = [1 * MS, 5 * MS, 7 * MS, [1, 1]]
+SLOW = [101 * MS, 110 * MS, 114 * MS, [2, 2]]
+
+
+def test_the_worst_instance_is_followed_back_through_the_fusion_to_both_roots() -> None:
+    timeline = slowest([FAST, SLOW])
+    assert (timeline.received_ns, timeline.start_ns) == (101 * MS, 110 * MS)
+    assert [(job.callback, job.in_sequence) for job in timeline.path] == [
+        ("Front", 1),
+        ("Rear", 1),
+        ("Fusion<Front", 2),
+        ("Fusion<Rear", 2),
+        ("Sink<Fusion", 2),
+    ]
+
+
+def test_what_else_ran_meanwhile_is_shown_beside_it() -> None:
+    assert [job.callback for job in slowest([FAST, SLOW]).others] == ["Other"]
+
+
+def test_jobs_of_other_instances_are_not_on_the_path() -> None:
+    assert all(job.start_ns < 10 * MS for job in slowest([FAST]).path)
+
+
+def test_without_samples_there_is_no_timeline() -> None:
+    assert slowest([]) is None
+    assert worst_instance([report([], hot_path=None)]) is None
+
+
+def test_jobs_of_several_processes_are_joined() -> None:
+    jobs = two_roots_fused()
+    with_sample = report([], jobs[4:])
+    with_sample["hot_path"]["samples"] = [SLOW]
+    reports = [report([], [each]) for each in jobs[:4]]
+    timeline = worst_instance([*reports, with_sample])
+    assert timeline is not None
+    assert len(timeline.path) == 5

@@ -31,6 +31,7 @@ class Measurement:
     cpu_s: float = 0.0
     measured_s: float = 0.0
     rss_mib: float = 0.0
+    involuntary_switches: int = 0
     attributes_asked: bool = False
     attributes_in_force: bool = True
     in_force: set[tuple[str, int]] = field(default_factory=set)
@@ -41,6 +42,8 @@ class Measurement:
     without_room: int = 0
     """Samples that the program could not keep."""
     failure: str = ""
+    worst: tuple[float, list[Report]] | None = None
+    """Latency of the worst sample, ms, and the reports of its slice."""
     rmw: str = ""
     reception_stamp: str = "arrival"
     """What the time of reception of a message is with this RMW: "arrival", "take" or "unknown"."""
@@ -55,10 +58,12 @@ class Measurement:
         self.reception_stamp = first["reception_stamp"]
         self.deadlines_stop = len(reports) > 1 and not first["carries_deadlines"]
         self.measured_s += (first["measured_to_ns"] - first["measured_from_ns"]) / 1e9
+        worst_before = self.worst[0] if self.worst else -1.0
         rss_mib = 0.0
         for report in reports:
             self.cpu_s += report["cpu_s"]
             rss_mib += report["rss_mib"]
+            self.involuntary_switches += report["involuntary_switches"]
             self.attributes_asked |= report["attributes_asked"]
             self.attributes_in_force &= report["attributes_in_force"]
             self.deadline_scheduler = report["deadline_scheduler"] or self.deadline_scheduler
@@ -66,6 +71,9 @@ class Measurement:
             self._add_callbacks(report)
             self._add_hot_path(report)
         self.rss_mib = max(self.rss_mib, rss_mib)
+        worst = max(self.latency_ms, default=-1.0)
+        if worst > worst_before and first["hot_path"] is not None:
+            self.worst = (worst, reports)
 
     def _add_findings(self, findings: list[dict[str, Any]]) -> None:
         self.findings += [finding for finding in findings if finding not in self.findings]
