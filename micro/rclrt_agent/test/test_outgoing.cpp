@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
 
 #include "outgoing.hpp"
 
@@ -24,103 +28,268 @@ Bytes data(uint8_t value, std::size_t size = 4)
   return write(sub);
 }
 
-// What goes now: for data its first byte, for fragments -1, for acknowledgements -10, for heartbeats -11.
+/// A test in words. Parts of a text are separated by ", ".
+///
+///   options  piece BYTES; bytes BYTES; window MESSAGES; spacing MS
+///   steps    put STREAM URGENCY VALUE [SIZE]: it is taken. full ..., long ...: it is refused as that. status: an answer
+///            go WHAT...: what goes now, one after the other: for data its value; frag, and last for the last fragment;
+///              beat; ack, or ack:GAPS with the gaps that it asks for; other; none
+///            at MS: from now on it is so late
+///            acknack STREAM FIRST GAPS: the client says so. owe STREAM FIRST GAPS [asked]: it is to be told so
+///            wait STREAM URGENCY: for room. reset keep, reset new
+///            due MS, due never, size BYTES (of what went last), told N (that there is room), unacknowledged N,
+///            dropped N, too_long N, given_up N: so it is
+///            xN behind a part: so many times. Streams are hexadecimal.
+struct Scene
+{
+  const char * promise;
+  const char * options;
+  const char * steps;
+};
+
+class Stage
+{
+public:
+  explicit Stage(const Scene & scene) : outgoing_(options_of(scene.options))
+  {
+    each_part(scene.steps, [this](const std::string & part) {
+      SCOPED_TRACE(part);
+      const std::size_t repeat = part.find(" x");
+      const int times = repeat == std::string::npos ? 1 : std::stoi(part.substr(repeat + 2));
+      for (int i = 0; i < times; ++i) {
+        std::istringstream words(part.substr(0, repeat));
+        known_.at(next<std::string>(words))(words);
+      }
+    });
+  }
+
+private:
+  using Words = std::istream;
+
+  static void each_part(
+    const std::string & text, const std::function<void(const std::string & part)> & use)
+  {
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find(", ", begin), text.size());
+      use(text.substr(begin, end - begin));
+      begin = end + 2;
+    }
+  }
+
+  template <typename T>
+  static T next(Words & words)
+  {
+    T value{};
+    EXPECT_TRUE(words >> value) << "a scene lacks something";
+    return value;
+  }
+  static uint8_t stream(Words & words)
+  {
+    return static_cast<uint8_t>(std::stoi(next<std::string>(words), nullptr, 16));
+  }
+
+  static OutgoingOptions options_of(const std::string & text)
+  {
+    OutgoingOptions options;
+    each_part(text, [&options](const std::string & part) {
+      std::istringstream words(part);
+      const auto name = next<std::string>(words);
+      const auto value = next<unsigned>(words);
+      if (name == "spacing") {
+        options.acknack_spacing = milliseconds(value);
+      } else if (name == "window") {
+        options.window = static_cast<decltype(options.window)>(value);
+      } else if (name == "piece") {
+        options.piece = static_cast<decltype(options.piece)>(value);
+      } else {
+        ASSERT_EQ(name, "bytes");
+        options.bytes = value;
+      }
+    });
+    return options;
+  }
+
+  void put(Words & words, Outgoing::Put expected)
+  {
+    const uint8_t on = stream(words);
+    const auto urgency = static_cast<uint8_t>(next<int>(words));
+    const auto value = static_cast<uint8_t>(next<int>(words));
+    std::size_t size = 0;
+    EXPECT_EQ(
+      outgoing_.put(on, urgency, words >> size ? data(value, size) : data(value)), expected);
+  }
+
+  // As `go` says it, where `expected` is as exact.
+  std::string goes(const std::string & expected)
+  {
+    rclrt_reader reader;
+    rclrt_message_header header;
+    rclrt_submessage sub{};
+    if (!outgoing_.next(now_, &last_)) {
+      return "none";
+    }
+    rclrt_reader_init(&reader, last_.data(), last_.size());
+    rclrt_read_message_header(&reader, &header);
+    EXPECT_TRUE(rclrt_read_submessage(&reader, &sub));
+    switch (sub.id) {
+      case RCLRT_DATA:
+        return std::to_string(*sub.of.data.data);
+      case RCLRT_FRAGMENT:
+        return (sub.flags & RCLRT_FLAG_LAST_FRAGMENT) != 0 ? "last" : "frag";
+      case RCLRT_HEARTBEAT:
+        return "beat";
+      case RCLRT_ACKNACK:
+        return expected == "ack" ? "ack" : "ack:" + std::to_string(sub.of.acknack.missing);
+      default:
+        return "other";
+    }
+  }
+
+  static rclrt_acknack acknack(Words & words)
+  {
+    rclrt_acknack of{};
+    of.stream = stream(words);
+    of.first_unacked = next<uint16_t>(words);
+    of.missing = next<uint16_t>(words);
+    return of;
+  }
+
+  Outgoing outgoing_;
+  TimePoint now_ = kBegin;
+  Bytes last_;
+  unsigned told_ = 0;
+  const std::map<std::string, std::function<void(Words &)>> known_ = {
+    {"put", [this](Words & words) { put(words, Outgoing::Put::kTaken); }},
+    {"full", [this](Words & words) { put(words, Outgoing::Put::kFull); }},
+    {"long", [this](Words & words) { put(words, Outgoing::Put::kTooLong); }},
+    {"status",
+     [this](Words &) {
+       rclrt_submessage status{};
+       status.id = RCLRT_STATUS;
+       outgoing_.put(RCLRT_STREAM_RELIABLE, 31, write(status));
+     }},
+    {"go",
+     [this](Words & words) {
+       for (std::string expected; words >> expected;) {
+         EXPECT_EQ(goes(expected), expected);
+       }
+     }},
+    {"at", [this](Words & words) { now_ = kBegin + milliseconds(next<int>(words)); }},
+    {"acknack", [this](Words & words) { outgoing_.on_acknack(acknack(words), now_); }},
+    {"owe",
+     [this](Words & words) {
+       const rclrt_acknack of = acknack(words);
+       std::string asked;
+       outgoing_.owe_acknack(of, 0, now_, !!(words >> asked));
+     }},
+    {"wait",
+     [this](Words & words) {
+       const uint8_t on = stream(words);
+       outgoing_.when_room(on, static_cast<uint8_t>(next<int>(words)), [this] { ++told_; });
+     }},
+    {"reset", [this](Words & words) { outgoing_.reset(next<std::string>(words) == "keep"); }},
+    {"due",
+     [this](Words & words) {
+       const auto when = next<std::string>(words);
+       EXPECT_EQ(
+         outgoing_.due(),
+         when == "never" ? rclrt_core::kNever : kBegin + milliseconds(std::stoi(when)));
+     }},
+    {"size", [this](Words & words) { EXPECT_EQ(last_.size(), next<std::size_t>(words)); }},
+    {"told", [this](Words & words) { EXPECT_EQ(told_, next<unsigned>(words)); }},
+    {"unacknowledged",
+     [this](Words & words) { EXPECT_EQ(outgoing_.unacknowledged(), next<std::size_t>(words)); }},
+    {"dropped",
+     [this](Words & words) { EXPECT_EQ(outgoing_.counters().dropped, next<uint64_t>(words)); }},
+    {"too_long",
+     [this](Words & words) { EXPECT_EQ(outgoing_.counters().too_long, next<uint64_t>(words)); }},
+    {"given_up",
+     [this](Words & words) { EXPECT_EQ(outgoing_.counters().given_up, next<uint64_t>(words)); }}};
+};
+
+TEST(Outgoing, does_as_the_scenes_say)
+{
+  const Scene scenes[] = {
+    {"the most urgent goes first, also of one stream", "",
+     "put 01 3 1, put 01 3 2, put 01 20 3, go 3 1 2 none"},
+    {"the same, reliable", "", "put 80 3 1, put 80 3 2, put 80 20 3, go 3 1 2 none"},
+    {"an urgent message passes between the fragments of another stream", "piece 64",
+     "put 84 1 1 700, go frag, put a0 8 2, go 2 frag"},
+    {"what a client takes in one message is not cut: it may have no storage for fragments",
+     "piece 64", "put 84 1 7 480, go 7"},
+    {"fragments lend from the most urgent message that waits behind them", "",
+     "put 80 1 1 700, go frag, put 88 5 5, put 80 9 9, go last 9 5"},
+    {"a young acknowledgement waits for data; an old one, for data that is more urgent", "",
+     "owe 80 1 0, put 01 0 1, go 1 ack, owe 80 1 0, put 01 0 1, put 01 9 9, at 15, go 9 ack 1"},
+    {"of half a window, or after four times its delay, it does not wait", "",
+     "owe 80 1 0 x8, put 01 31 1, go ack, owe 80 1 0, at 40, go ack"},
+    {"acknowledgements of several streams share a message", "",
+     "owe 80 1 0, owe 81 1 0, owe 82 1 0, go ack, size 37, go none"},
+    {"of what is not acknowledged only the first goes again, until the client answers", "",
+     "put 84 0 1, go 1, put 84 0 2, go 2, put 84 0 3, go 3, at 100, go beat, at 300, go beat, "
+     "at 301, go none, at 700, go beat, at 701, go 1, at 702, go none, at 703, acknack 84 1 0, "
+     "at 803, go beat, at 804, go none"},
+    {"the next heartbeat comes after four round trips of a heartbeat, then twice that", "",
+     "put 84 0 1, put 84 0 2, go 1 2, due 100, at 100, go beat, at 110, acknack 84 0 1, go 1, "
+     "due 150, at 150, go beat, due 230, at 230, go beat, "
+     // Under way for long, but not for a round trip: one was repeated, one held up behind the gap.
+     "at 1000, acknack 84 2 0, put 84 0 3, go 3, due 1040"},
+    {"only what is asked for is repeated, and once: the repeat cannot have arrived yet", "",
+     "put 84 0 0, go 0, put 84 0 1, go 1, put 84 0 2, go 2, at 10, acknack 84 1 1, at 11, "
+     "acknack 84 1 1, go 1, at 12, acknack 84 1 1, go none, at 30, acknack 84 3 0, "
+     "unacknowledged 0"},
+    {"acknowledgements of what was never sent are ignored", "",
+     "put 84 0 0, go 0, acknack 84 2 0, acknack 84 65535 0, acknack 85 1 0, unacknowledged 1"},
+    {"a window bounds what is on its way", "",
+     "put 80 0 7 x8, go 7 7 7 7 none, acknack 80 1 0, go 7"},
+    {"a full reliable stream refuses, and says once when there is room", "",
+     "put 84 0 1 x16, full 84 0 1, wait 84 6, told 0, go 1, told 1, go 1, told 1"},
+    {"a full best effort stream drops the oldest of the least urgent", "",
+     "put 01 9 100, put 01 2 0, put 01 2 1, put 01 2 7 x14, dropped 1, go 100 1, put 01 0 200, "
+     "put 01 0 201, put 01 2 16, dropped 2"},
+    {"messages longer than the mtu are cut or, if best effort, counted", "",
+     "long 01 0 1 600, too_long 1, put 80 0 1 600, go frag, size 508, go last"},
+    {"fragments count as bytes until they are acknowledged, and leave nothing over", "bytes 1000",
+     "put 81 1 1 980, go frag last, put 82 1 1, full 82 1 1, acknack 81 2 0, go 1, "
+     "acknack 82 1 0, put 83 1 1 980, put 83 1 1"},
+    {"room in bytes is told to all streams, when it is acknowledged", "bytes 100",
+     "put 81 1 1 92, wait 82 7, go 1, told 0, acknack 81 1 0, told 1"},
+    {"messages of which a reset loses fragments are counted; a whole message goes again", "",
+     "put 81 1 1 700, go frag, reset keep, given_up 1, put 81 1 1 700, put 81 1 2 700, "
+     "go frag last frag, reset keep, given_up 3, put 81 1 3, go 3, reset keep, given_up 3, go 3"},
+    {"what a new beginning loses is counted: one not acknowledged, one waiting, one half",
+     "window 2",
+     "put 81 1 1, put 81 1 2, put 81 1 3, put 82 1 4 700, status, go other 1 2 frag, "
+     "acknack 81 1 0, reset new, given_up 3, go none"},
+    {"a gap is asked for once, and again when the client wants to know or numbers begin again", "",
+     "owe 80 10 1, go ack:1, owe 80 10 1, go ack:0, owe 80 10 5, go ack:4, owe 80 12 1, go ack:0, "
+     "owe 80 12 1 asked, go ack:1, owe 80 30000 0, owe 80 60000 0, owe 80 9 0, owe 80 9 1, "
+     "go ack:1"},
+    {"a gap is asked for although more came before that went", "",
+     "owe 80 10 1, owe 80 10 1, go ack:1, owe 80 10 1 asked, owe 80 10 1, go ack:1"},
+    {"a gap is asked for again and again although no heartbeat comes, until it is filled", "",
+     "owe 80 10 1, go ack:1, at 99, go none, due 100, at 100, go ack:1, at 299, go none, due 300, "
+     "at 300, go ack:1, at 699, go none, due 700, at 700, go ack:1, at 1499, go none, due 1500, "
+     "at 1500, go ack:1, at 3100, go ack:1, at 5099, go none, at 5100, go ack:1, due 7100, "
+     "at 7100, go ack:1, at 0, owe 80 11 0, at 7100, go ack:0, due never"},
+    {"acknowledgements of a stream keep their distance; those of others do not wait", "spacing 40",
+     "owe 80 10 0, go ack:0, owe 80 11 1, owe 81 1 0, go ack:0, at 39, go none, due 40, at 40, "
+     "go ack:1"},
+  };
+  for (const Scene & scene : scenes) {
+    SCOPED_TRACE(scene.promise);
+    const Stage stage(scene);
+  }
+}
+
+// What goes now: for data its first byte, for heartbeats -11, for nothing -100.
 int next(Outgoing & outgoing, TimePoint now = kBegin)
 {
   Bytes message;
   if (!outgoing.next(now, &message)) {
     return -100;
   }
-  const uint8_t id = message.at(4);
-  return id == RCLRT_DATA ? message.at(12) : id == RCLRT_FRAGMENT ? -1 : -static_cast<int>(id);
-}
-
-TEST(Outgoing, sends_the_most_urgent_first_also_of_one_stream)
-{
-  for (const uint8_t stream : {uint8_t{0x01}, uint8_t{0x80}}) {
-    Outgoing outgoing({});
-    outgoing.put(stream, 3, data(1));
-    outgoing.put(stream, 3, data(2));
-    outgoing.put(stream, 20, data(3));
-    EXPECT_EQ(next(outgoing), 3);
-    EXPECT_EQ(next(outgoing), 1);
-    EXPECT_EQ(next(outgoing), 2);
-    EXPECT_EQ(next(outgoing), -100);
-  }
-}
-
-TEST(Outgoing, an_urgent_message_passes_between_the_fragments_of_another_stream)
-{
-  OutgoingOptions options;
-  options.piece = 64;
-  Outgoing outgoing(options);
-  outgoing.put(0x84, 1, data(1, 700));
-  EXPECT_EQ(next(outgoing), -1);
-  outgoing.put(0xA0, 8, data(2));
-  EXPECT_EQ(next(outgoing), 2);
-  EXPECT_EQ(next(outgoing), -1);
-}
-
-TEST(Outgoing, what_a_client_takes_in_one_message_is_not_cut)
-{
-  OutgoingOptions options;
-  options.piece = 64;
-  Outgoing outgoing(options);
-  outgoing.put(0x84, 1, data(7, 480));
-  EXPECT_EQ(next(outgoing), 7) << "it may have no storage for fragments";
-}
-
-TEST(Outgoing, fragments_lend_from_what_waits_behind_them)
-{
-  Outgoing outgoing({});
-  outgoing.put(RCLRT_STREAM_RELIABLE, 1, data(1, 700));
-  EXPECT_EQ(next(outgoing), -1);
-  outgoing.put(0x88, 5, data(5));
-  outgoing.put(RCLRT_STREAM_RELIABLE, 9, data(9));
-  EXPECT_EQ(next(outgoing), -1) << "the rest, because the most urgent message waits for it";
-  EXPECT_EQ(next(outgoing), 9);
-  EXPECT_EQ(next(outgoing), 5);
-}
-
-TEST(Outgoing, a_young_acknowledgement_waits_for_data_and_an_old_one_does_not)
-{
-  Outgoing outgoing({});
-  const auto owe = [&outgoing] { outgoing.owe_acknack({1, 0, 0x80}, 0, kBegin); };
-  owe();
-  outgoing.put(1, 0, data(1));
-  EXPECT_EQ(next(outgoing), 1);
-  EXPECT_EQ(next(outgoing), -RCLRT_ACKNACK) << "nothing else waits";
-  owe();
-  outgoing.put(1, 0, data(1));
-  outgoing.put(1, 9, data(9));
-  EXPECT_EQ(next(outgoing, kBegin + milliseconds(15)), 9)
-    << "more urgent than what is acknowledged";
-  EXPECT_EQ(next(outgoing, kBegin + milliseconds(15)), -RCLRT_ACKNACK);
-  EXPECT_EQ(next(outgoing, kBegin + milliseconds(15)), 1);
-}
-
-TEST(Outgoing, urgent_data_without_end_does_not_starve_an_acknowledgement)
-{
-  Outgoing outgoing({});
-  for (int i = 0; i < 8; ++i) {
-    outgoing.owe_acknack({1, 0, 0x80}, 0, kBegin);
-  }
-  outgoing.put(1, 31, data(1));
-  EXPECT_EQ(next(outgoing), -RCLRT_ACKNACK) << "half a window";
-  outgoing.owe_acknack({1, 0, 0x80}, 0, kBegin);
-  EXPECT_EQ(next(outgoing, kBegin + milliseconds(40)), -RCLRT_ACKNACK) << "four times its delay";
-}
-
-TEST(Outgoing, acknowledgements_of_several_streams_share_a_message)
-{
-  Outgoing outgoing({});
-  for (const uint8_t stream : {uint8_t{0x80}, uint8_t{0x81}, uint8_t{0x82}}) {
-    outgoing.owe_acknack({1, 0, stream}, 0, kBegin);
-  }
-  Bytes message;
-  ASSERT_TRUE(outgoing.next(kBegin, &message));
-  EXPECT_EQ(message.size(), 4U + 3 * 12 - 3);
-  EXPECT_FALSE(outgoing.next(kBegin, &message));
+  return message.at(4) == RCLRT_DATA ? message.at(12) : -static_cast<int>(message.at(4));
 }
 
 TEST(Outgoing, heartbeats_back_off_and_share_a_message)
@@ -146,135 +315,6 @@ TEST(Outgoing, heartbeats_back_off_and_share_a_message)
   EXPECT_EQ(again[2], (std::vector<long>{720, 1520, 3120, 5120, 7120}));
 }
 
-TEST(Outgoing, of_what_nobody_acknowledges_only_the_first_goes_again_with_a_heartbeat)
-{
-  Outgoing outgoing({});
-  for (int i = 1; i <= 3; ++i) {
-    outgoing.put(0x84, 0, data(static_cast<uint8_t>(i)));
-    next(outgoing);
-  }
-  const auto after = [&](long ms) { return next(outgoing, kBegin + milliseconds(ms)); };
-  EXPECT_EQ(after(100), -RCLRT_HEARTBEAT);
-  EXPECT_EQ(after(300), -RCLRT_HEARTBEAT);
-  EXPECT_EQ(after(301), -100);
-  EXPECT_EQ(after(700), -RCLRT_HEARTBEAT);
-  EXPECT_EQ(after(701), 1);
-  EXPECT_EQ(after(702), -100);
-  outgoing.on_acknack({1, 0, 0x84}, kBegin + milliseconds(703));
-  EXPECT_EQ(after(803), -RCLRT_HEARTBEAT);
-  EXPECT_EQ(after(804), -100) << "the client answers again";
-}
-
-TEST(Outgoing, the_next_heartbeat_comes_after_round_trips_that_were_measured)
-{
-  Outgoing outgoing({});
-  outgoing.put(0x84, 0, data(1));
-  outgoing.put(0x84, 0, data(2));
-  next(outgoing), next(outgoing);
-  ASSERT_EQ(outgoing.due(), kBegin + milliseconds(100)) << "nothing is known yet";
-  EXPECT_EQ(next(outgoing, kBegin + milliseconds(100)), -RCLRT_HEARTBEAT);
-  outgoing.on_acknack({0, 0x1, 0x84}, kBegin + milliseconds(110));  // the first one is lost
-  EXPECT_EQ(next(outgoing, kBegin + milliseconds(110)), 1);
-  EXPECT_EQ(outgoing.due(), kBegin + milliseconds(150)) << "four times the heartbeat's 10 ms";
-  EXPECT_EQ(next(outgoing, kBegin + milliseconds(150)), -RCLRT_HEARTBEAT);
-  EXPECT_EQ(outgoing.due(), kBegin + milliseconds(230)) << "and twice that in silence";
-
-  // Both have been under way for long, but neither for one round trip: repeated, and held up behind the gap.
-  EXPECT_EQ(next(outgoing, kBegin + milliseconds(230)), -RCLRT_HEARTBEAT);
-  outgoing.on_acknack({2, 0, 0x84}, kBegin + milliseconds(1000));
-  outgoing.put(0x84, 0, data(3));
-  EXPECT_EQ(next(outgoing, kBegin + milliseconds(1000)), 3);
-  EXPECT_EQ(outgoing.due(), kBegin + milliseconds(1040));
-}
-
-TEST(Outgoing, only_what_is_asked_for_is_repeated_and_once)
-{
-  Outgoing outgoing({});
-  for (uint8_t i = 0; i < 3; ++i) {
-    outgoing.put(0x84, 0, data(static_cast<uint8_t>(i)));
-    next(outgoing);
-  }
-  const rclrt_acknack gap{1, 0x1, 0x84};
-  outgoing.on_acknack(gap, kBegin + milliseconds(10));
-  outgoing.on_acknack(gap, kBegin + milliseconds(11));
-  EXPECT_EQ(next(outgoing, kBegin + milliseconds(11)), 1);
-  outgoing.on_acknack(gap, kBegin + milliseconds(12));
-  EXPECT_EQ(next(outgoing, kBegin + milliseconds(12)), -100) << "it cannot have arrived yet";
-  outgoing.on_acknack({3, 0, 0x84}, kBegin + milliseconds(30));
-  EXPECT_EQ(outgoing.unacknowledged(), 0U);
-}
-
-TEST(Outgoing, acknowledgements_of_what_was_never_sent_are_ignored)
-{
-  Outgoing outgoing({});
-  outgoing.put(0x84, 0, data(0));
-  next(outgoing);
-  outgoing.on_acknack({2, 0, 0x84}, kBegin);
-  outgoing.on_acknack({0xFFFF, 0, 0x84}, kBegin);
-  outgoing.on_acknack({1, 0, 0x85}, kBegin);
-  EXPECT_EQ(outgoing.unacknowledged(), 1U);
-}
-
-TEST(Outgoing, a_window_bounds_what_is_on_its_way)
-{
-  Outgoing outgoing({});
-  for (int i = 0; i < 8; ++i) {
-    outgoing.put(RCLRT_STREAM_RELIABLE, 0, data(7));
-  }
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(next(outgoing), 7);
-  }
-  EXPECT_EQ(next(outgoing), -100);
-  outgoing.on_acknack({1, 0, RCLRT_STREAM_RELIABLE}, kBegin);
-  EXPECT_EQ(next(outgoing), 7);
-}
-
-TEST(Outgoing, a_full_reliable_stream_refuses_and_says_when_there_is_room)
-{
-  Outgoing outgoing({});
-  for (int i = 0; i < 16; ++i) {
-    EXPECT_EQ(outgoing.put(0x84, 0, data(1)), Outgoing::Put::kTaken);
-  }
-  EXPECT_EQ(outgoing.put(0x84, 0, data(1)), Outgoing::Put::kFull);
-  int calls = 0;
-  outgoing.when_room(0x84, 6, [&calls] { ++calls; });
-  EXPECT_EQ(calls, 0);
-  next(outgoing);
-  EXPECT_EQ(calls, 1);
-  next(outgoing);
-  EXPECT_EQ(calls, 1) << "once";
-}
-
-TEST(Outgoing, a_full_best_effort_stream_drops_the_oldest_of_the_least_urgent)
-{
-  Outgoing outgoing({});
-  outgoing.put(1, 9, data(100));
-  for (uint8_t i = 0; i < 16; ++i) {
-    outgoing.put(1, 2, data(i));
-  }
-  EXPECT_EQ(outgoing.counters().dropped, 1U);
-  EXPECT_EQ(next(outgoing), 100);
-  EXPECT_EQ(next(outgoing), 1);
-  outgoing.put(1, 0, data(200));
-  outgoing.put(1, 0, data(201));
-  outgoing.put(1, 2, data(16));
-  EXPECT_EQ(outgoing.counters().dropped, 2U) << "200";
-}
-
-TEST(Outgoing, messages_longer_than_the_mtu_are_cut_or_if_best_effort_counted)
-{
-  Outgoing outgoing({});
-  EXPECT_EQ(outgoing.put(1, 0, data(1, 600)), Outgoing::Put::kTooLong);
-  EXPECT_EQ(outgoing.counters().too_long, 1U);
-  outgoing.put(RCLRT_STREAM_RELIABLE, 0, data(1, 600));
-  Bytes message;
-  ASSERT_TRUE(outgoing.next(kBegin, &message));
-  EXPECT_LE(message.size(), 508U);
-  EXPECT_EQ(message.at(5) & RCLRT_FLAG_LAST_FRAGMENT, 0);
-  ASSERT_TRUE(outgoing.next(kBegin, &message));
-  EXPECT_EQ(message.at(5) & RCLRT_FLAG_LAST_FRAGMENT, RCLRT_FLAG_LAST_FRAGMENT);
-}
-
 TEST(Outgoing, best_effort_data_of_many_streams_that_nobody_fetches_is_bounded_in_bytes)
 {
   OutgoingOptions options;
@@ -295,6 +335,7 @@ TEST(Outgoing, best_effort_data_of_many_streams_that_nobody_fetches_is_bounded_i
   EXPECT_LE(all, 2 * options.bytes + options.mtu);
   EXPECT_GT(all, options.bytes) << "the newest takes the place of older ones";
 }
+
 TEST(Outgoing, what_is_not_acknowledged_counts_as_bytes_that_wait)
 {
   OutgoingOptions options;
@@ -310,156 +351,5 @@ TEST(Outgoing, what_is_not_acknowledged_counts_as_bytes_that_wait)
   outgoing.on_acknack({1, 0, 0x80}, kBegin);
   EXPECT_EQ(outgoing.put(0x80, 1, data(1, 96)), Outgoing::Put::kTaken);
   EXPECT_EQ(outgoing.put(0x80, 1, data(1, 96)), Outgoing::Put::kFull);
-}
-
-TEST(Outgoing, fragments_count_until_they_are_acknowledged)
-{
-  OutgoingOptions options;
-  options.bytes = 1000;
-  Outgoing outgoing(options);
-  outgoing.put(0x81, 1, data(1, 980));
-  EXPECT_EQ(next(outgoing), -1);
-  EXPECT_EQ(next(outgoing), -1);
-  outgoing.put(0x82, 1, data(1, 4));
-  EXPECT_EQ(outgoing.put(0x82, 1, data(1, 4)), Outgoing::Put::kFull);
-  outgoing.on_acknack({2, 0, 0x81}, kBegin);
-  EXPECT_EQ(next(outgoing), 1);
-  outgoing.on_acknack({1, 0, 0x82}, kBegin);
-  EXPECT_EQ(outgoing.put(0x83, 1, data(1, 980)), Outgoing::Put::kTaken) << "nothing is left over";
-  EXPECT_EQ(outgoing.put(0x83, 1, data(1, 4)), Outgoing::Put::kTaken) << "988 of 1000";
-}
-
-TEST(Outgoing, room_in_bytes_is_told_to_all_streams)
-{
-  OutgoingOptions options;
-  options.bytes = 100;
-  Outgoing outgoing(options);
-  outgoing.put(0x81, 1, data(1, 92));
-  bool told = false;
-  outgoing.when_room(0x82, 7, [&told] { told = true; });
-  EXPECT_EQ(next(outgoing), 1);
-  EXPECT_FALSE(told) << "it is not acknowledged";
-  outgoing.on_acknack({1, 0, 0x81}, kBegin);
-  EXPECT_TRUE(told);
-}
-
-TEST(Outgoing, messages_of_which_a_reset_loses_fragments_are_counted)
-{
-  Outgoing outgoing({});
-  const auto reset = [&outgoing] {
-    outgoing.reset(true);
-    return outgoing.counters().given_up;
-  };
-  outgoing.put(0x81, 1, data(1, 700));
-  EXPECT_EQ(next(outgoing), -1);
-  EXPECT_EQ(reset(), 1U) << "the rest had not gone yet";
-  outgoing.put(0x81, 1, data(1, 700));
-  outgoing.put(0x81, 1, data(2, 700));
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(next(outgoing), -1);
-  }
-  EXPECT_EQ(reset(), 3U) << "one whole, one half";
-  outgoing.put(0x81, 1, data(3));
-  EXPECT_EQ(next(outgoing), 3);
-  EXPECT_EQ(reset(), 3U);
-  EXPECT_EQ(next(outgoing), 3) << "a whole message goes again";
-}
-
-TEST(Outgoing, messages_that_a_new_beginning_loses_are_counted)
-{
-  OutgoingOptions options;
-  options.window = 2;
-  Outgoing outgoing(options);
-  outgoing.put(0x81, 1, data(1));
-  outgoing.put(0x81, 1, data(2));
-  outgoing.put(0x81, 1, data(3));
-  outgoing.put(0x82, 1, data(4, 700));
-  rclrt_submessage status{};
-  status.id = RCLRT_STATUS;
-  outgoing.put(RCLRT_STREAM_RELIABLE, 31, write(status));
-  for (int i = 0; i < 4; ++i) {
-    (void)next(outgoing);
-  }
-  outgoing.on_acknack({1, 0, 0x81}, kBegin);
-  outgoing.reset(false);
-  EXPECT_EQ(outgoing.counters().given_up, 3U) << "one not acknowledged, one waiting, one half";
-  EXPECT_EQ(next(outgoing), -100);
-}
-
-// The gaps that an acknowledgement asks for; -1 if none goes.
-int asked(Outgoing & outgoing, TimePoint now = kBegin)
-{
-  Bytes message;
-  rclrt_reader reader;
-  rclrt_message_header header;
-  rclrt_submessage sub{};
-  if (!outgoing.next(now, &message)) {
-    return -1;
-  }
-  rclrt_reader_init(&reader, message.data(), message.size());
-  rclrt_read_message_header(&reader, &header);
-  return rclrt_read_submessage(&reader, &sub) && sub.id == RCLRT_ACKNACK ? sub.of.acknack.missing
-                                                                         : -1;
-}
-
-TEST(Outgoing, a_gap_is_asked_for_once_and_again_when_the_client_wants_to_know)
-{
-  Outgoing outgoing({});
-  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
-  EXPECT_EQ(asked(outgoing), 0x0001);
-  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
-  EXPECT_EQ(asked(outgoing), 0) << "more came behind the gap";
-  outgoing.owe_acknack({10, 0x0005, 0x80}, 0, kBegin);
-  EXPECT_EQ(asked(outgoing), 0x0004) << "a second gap";
-  outgoing.owe_acknack({12, 0x0001, 0x80}, 0, kBegin);
-  EXPECT_EQ(asked(outgoing), 0) << "the first is filled, the second asked for";
-  outgoing.owe_acknack({12, 0x0001, 0x80}, 0, kBegin, true);
-  EXPECT_EQ(asked(outgoing), 0x0001);
-  for (const uint16_t first : {uint16_t{30000}, uint16_t{60000}, uint16_t{9}}) {
-    outgoing.owe_acknack({first, 0, 0x80}, 0, kBegin);
-  }
-  outgoing.owe_acknack({9, 0x0001, 0x80}, 0, kBegin);
-  EXPECT_EQ(asked(outgoing), 0x0001) << "numbers begin again";
-}
-
-TEST(Outgoing, a_gap_is_asked_for_although_more_came_before_that_went)
-{
-  Outgoing outgoing({});
-  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
-  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
-  EXPECT_EQ(asked(outgoing), 0x0001);
-  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin, true);
-  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
-  EXPECT_EQ(asked(outgoing), 0x0001) << "nor is a heartbeat forgotten";
-}
-TEST(Outgoing, a_gap_is_asked_for_again_and_again_although_no_heartbeat_comes)
-{
-  Outgoing outgoing({});
-  outgoing.owe_acknack({10, 0x0001, 0x80}, 0, kBegin);
-  EXPECT_EQ(asked(outgoing), 0x0001);
-  for (const int after : {100, 300, 700, 1500, 3100, 5100, 7100}) {
-    const TimePoint at = kBegin + milliseconds(after);
-    EXPECT_EQ(asked(outgoing, at - milliseconds(1)), -1) << after;
-    EXPECT_EQ(outgoing.due(), at) << after;
-    EXPECT_EQ(asked(outgoing, at), 0x0001) << after;
-  }
-  outgoing.owe_acknack({11, 0, 0x80}, 0, kBegin);
-  EXPECT_EQ(asked(outgoing), 0);
-  EXPECT_EQ(outgoing.due(), rclrt_core::kNever) << "it is filled";
-}
-TEST(Outgoing, acknowledgements_of_a_stream_keep_their_distance)
-{
-  OutgoingOptions options;
-  options.acknack_spacing = milliseconds(40);
-  Outgoing outgoing(options);
-  const auto later = kBegin + milliseconds(40);
-  outgoing.owe_acknack({10, 0, 0x80}, 0, kBegin);
-  EXPECT_EQ(asked(outgoing), 0) << "the first goes at once";
-  outgoing.owe_acknack({11, 0x0001, 0x80}, 0, kBegin);
-  outgoing.owe_acknack({1, 0, 0x81}, 0, kBegin);
-  EXPECT_EQ(asked(outgoing), 0) << "of another stream";
-  EXPECT_EQ(asked(outgoing, later - milliseconds(1)), -1);
-  EXPECT_EQ(outgoing.due(), later);
-  EXPECT_EQ(asked(outgoing, later), 0x0001);
 }
 }  // namespace
