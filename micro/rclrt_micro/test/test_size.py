@@ -17,7 +17,7 @@ MAX_TEXT = 30_250
 MAX_PUBLISHER = 18_250  # of a program that only publishes, with what it takes of the C library
 # Linked only by programs that use them; the last by agents.
 OPTIONAL = ("client_timeout.c", "parameters.c", "rosout.c", "trace_read.c", "xrce_any.c")
-OPTIONAL += ("action.c", "action_server.c", "action_client.c")
+OPTIONAL += ("action.c", "action_owed.c", "action_server.c", "action_client.c")
 FLAGS = ["-std=c11", "-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard", "-Os"]
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
 # A row of the table in FIGURES, and the structures whose sizes stand in it.
