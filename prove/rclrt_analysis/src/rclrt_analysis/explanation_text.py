@@ -33,7 +33,7 @@ def to_text(explained: Explanation) -> str:
         lines.append("  nothing else")
     lines += ["", "what would help (ms then):"]
     for one in explained.helps[:MOST]:
-        late = f"; {one.late} missed deadlines then, {explained.late} now" if one.late else ""
+        late = f"; deadlines missed: {one.late} instead of {explained.late}" if one.late else ""
         lines.append(f"  {ms(one.bound):>10}  {one.text}{late}")
     if not explained.helps:
         lines.append("  none of what was tried")
@@ -60,7 +60,7 @@ def _hop(part: HopPart) -> list[str]:
     if hop.response == whole:
         lines.append(f"{ms(hop.response):>20}  {told or 'nothing'}")
     else:
-        text = f"of its response of {ms(whole)} ({told}), what is not in the hops before"
+        text = f"of its response of {ms(whole)} ({told}); the hops before contain the rest"
         lines.append(f"{ms(hop.response):>20}  {text}")
     return lines
 

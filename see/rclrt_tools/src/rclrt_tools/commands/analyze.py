@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the tightest bounds there are, or Theorems 1 and 2 of Teper et al. (%(default)s)",
     )
     parser.add_argument(
-        "--plan", type=Path, metavar="FILE", help="with what this file of ./rclrt plan says"
+        "--plan", type=Path, metavar="FILE", help="under the plan in this file of ./rclrt plan"
     )
     parser.add_argument(
         "--slack",

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         dest="file",
-        help="instead: whether this plan is unedited, fits model and machine, and is proved",
+        help="choose nothing; say whether this plan is unedited, fits, and is proved",
     )
 
 

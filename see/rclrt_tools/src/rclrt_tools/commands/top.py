@@ -41,24 +41,33 @@ def _size(text: str) -> tuple[int, int]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "--delay", "-d", type=_positive, default=1.0, metavar="S", help="how often it shows anew"
+        "--delay",
+        "-d",
+        type=_positive,
+        default=1.0,
+        metavar="S",
+        help="time between two screens (1)",
     )
     parser.add_argument(
-        "--for", type=_positive, dest="seconds", metavar="S", help="so long; if it prints once: 2"
+        "--for",
+        type=_positive,
+        dest="seconds",
+        metavar="S",
+        help="end after that (2 with --once, --findings, --json)",
     )
     parser.add_argument("--once", action="store_true", help="watch, print tables once, and end")
     parser.add_argument(
-        "--findings", action="store_true", help="the same, only what somebody should look at"
+        "--findings", action="store_true", help="as --once, but print only findings"
     )
-    parser.add_argument("--json", action="store_true", help="the same as JSON, schema 1")
+    parser.add_argument("--json", action="store_true", help="as --once, but print JSON, schema 1")
     parser.add_argument(
-        "--model", type=Path, metavar="MODEL", help="hold it against this one: chains"
-    )
-    parser.add_argument(
-        "--plan", type=Path, metavar="FILE", help="that ./rclrt plan made of the model"
+        "--model", type=Path, metavar="MODEL", help="of what runs: shows its chains, too"
     )
     parser.add_argument(
-        "--svg", type=writable_file, metavar="FILE", help="write the screen there as a picture"
+        "--plan", type=Path, metavar="FILE", help="what ./rclrt plan has chosen for the model"
+    )
+    parser.add_argument(
+        "--svg", type=writable_file, metavar="FILE", help="write the screen as a picture"
     )
     parser.add_argument(
         "--size", type=_size, default=(140, 40), metavar="80x24", help="of the picture; 140x40"

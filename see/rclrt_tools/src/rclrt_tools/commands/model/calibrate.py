@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--samples", type=positive, default=2000, help="of each cost (%(default)s)")
     parser.add_argument(
-        "--seconds", type=positive, default=10, help="a CPU is looked at (%(default)s)"
+        "--seconds", type=positive, default=10, help="how long each CPU is watched (%(default)s)"
     )
     parser.add_argument("--cpus", type=_cpus, metavar="N,...", help="(all of this process)")
     parser.add_argument(
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_fraction,
         default=1.0,
         metavar="F",
-        help="take the delays that this share of the samples keeps (1: the worst seen)",
+        help="share of the samples that delays cover (1: all)",
     )
     parser.add_argument("--json", type=writable_file, metavar="FILE", help="every sample")
 
