@@ -285,7 +285,9 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
             return analyse_multi_threaded(unit, arrivals)
         if kind is ExecutorKind.MICRO_ROS:
             return analyse_micro_ros(unit, arrivals)
-        return analyse_events(unit, arrivals, method == "paper")
+        if kind in (ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO, ExecutorKind.TIDE):
+            return analyse_events(unit, arrivals, method == "paper")
+        raise RefusedError(f"no analysis knows executors of kind {kind.value}")
     except (RefusedError, BudgetError) as reason:
         return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
 
