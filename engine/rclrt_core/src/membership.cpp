@@ -66,9 +66,9 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
   if (options.depth == 0) {
     return Status::error(subject + ": depth 0; at least 1 job must be able to wait");
   }
-  if (options.priority < 0 || options.priority > 99) {
+  if (options.queue_priority < 0 || options.queue_priority > 99) {
     return Status::error(
-      subject + ": priority " + std::to_string(options.priority) + " is outside 1-99");
+      subject + ": queue_priority " + std::to_string(options.queue_priority) + " is outside 1-99");
   }
   if (options.relative_deadline < Duration::zero()) {
     return Status::error(

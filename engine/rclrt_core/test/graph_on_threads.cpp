@@ -239,8 +239,8 @@ void read_graph()
       Node & node = parts.back().nodes.emplace_back();
       int priority = 0;
       int64_t deadline = 0;
-      words >> node.options.name >> node.group >> node.options.priority >> priority >> deadline >>
-        node.options.inherit_priority;
+      words >> node.options.name >> node.group >> node.options.queue_priority >> priority >>
+        deadline >> node.options.inherit_priority;
       node.options.attributes = fifo(priority);
       node.options.relative_deadline = nanoseconds(deadline);
       node.options.depth = 1000;

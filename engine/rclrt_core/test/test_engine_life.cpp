@@ -31,7 +31,8 @@ TEST(Registration, impossible_options_are_refused_with_the_reason)
   expect_error(try_with([](auto & o) { o.name.clear(); }), "without a name");
   expect_error(try_with([](auto & o) { o.run = nullptr; }), "'a': nothing to run");
   expect_error(try_with([](auto & o) { o.depth = 0; }), "depth 0");
-  expect_error(try_with([](auto & o) { o.priority = 100; }), "priority 100 is outside 1-99");
+  expect_error(
+    try_with([](auto & o) { o.queue_priority = 100; }), "queue_priority 100 is outside 1-99");
   expect_error(try_with([](auto & o) { o.attributes = fifo(0); }), "priority");
   expect_error(
     try_with([](auto & o) { o.attributes.cpu_affinity = CpuSet(std::vector<int>{7}); }), "7");

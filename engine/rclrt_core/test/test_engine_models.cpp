@@ -229,7 +229,7 @@ TEST(Events, fifo_policy_runs_in_order_of_release_whatever_the_priorities_of_oth
   EngineOnSim engine(options);
   const auto add = [&engine](const std::string & name, int work_ms, int priority) {
     CallbackOptions callback = engine.callback_options(name, milliseconds(work_ms));
-    callback.priority = priority;
+    callback.queue_priority = priority;
     engine.add(std::move(callback));
   };
   add("low", 10, 10);

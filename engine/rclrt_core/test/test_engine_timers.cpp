@@ -516,7 +516,7 @@ TEST(ToldClock, what_a_message_of_it_makes_due_comes_before_what_arrives_after_t
     timer.clock = t.engine.add_clock([&] { return ros_now_ns; });
     timer.period = milliseconds(10);
     CallbackOptions clock = t.callback_options("clock", {});
-    clock.priority = 99;
+    clock.queue_priority = 99;
     clock.sets_clock = true;
     t.add(clock, [&] {
       t.work(2);
@@ -555,11 +555,11 @@ TEST(ToldClock, holds_nothing_for_longer_than_its_message)
   t.add_timer(t.callback_options("timer", milliseconds(1)), timer);
   CallbackOptions clock = t.callback_options("clock", milliseconds(4));
   clock.depth = 1;
-  clock.priority = 1;
+  clock.queue_priority = 1;
   clock.sets_clock = true;
   t.add(clock);
   CallbackOptions message = t.callback_options("message", microseconds(100));
-  message.priority = 2;
+  message.queue_priority = 2;
   t.add(message);
   std::vector<Arrival> arrivals;
   for (int64_t ms = 1; ms < 40; ++ms) {

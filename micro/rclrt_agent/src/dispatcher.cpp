@@ -74,7 +74,7 @@ std::shared_ptr<rclrt_rcl::Waitable> Dispatcher::make(
   }
   rclrt_rcl::Scheduling scheduling;
   scheduling.name = std::string(name) + "_band" + std::to_string(band);
-  scheduling.priority = static_cast<int>(1 + band * (kHighestUrgency + 1) / kBands);
+  scheduling.queue_priority = static_cast<int>(1 + band * (kHighestUrgency + 1) / kBands);
   // The waitable is what it triggers again, and must not keep itself.
   const auto self = std::make_shared<std::weak_ptr<rclrt_rcl::Waitable>>();
   auto waitable = node_.create_waitable(

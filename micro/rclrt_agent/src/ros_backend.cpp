@@ -231,7 +231,7 @@ private:
     rclrt_rcl::Scheduling scheduling;
     scheduling.name = topic + "#" + std::to_string(made.fetch_add(1, std::memory_order_relaxed));
     const int urgency = urgency_of_ ? urgency_of_(topic) : -1;
-    scheduling.priority = 1 + (urgency < 0 ? 0 : urgency);
+    scheduling.queue_priority = 1 + (urgency < 0 ? 0 : urgency);
     return scheduling;
   }
 

@@ -51,7 +51,7 @@ TEST(Dispatcher, what_an_urgent_message_leaves_behind_lets_others_pass)
   });
   rclrt_rcl::Scheduling scheduling;
   scheduling.name = "other";
-  scheduling.priority = 10;  // between the two
+  scheduling.queue_priority = 10;  // between the two
   other = node->create_waitable(scheduling, [&] { order.emplace_back("other"); });
   rclrt_submessage sub{};
   sub.id = RCLRT_HEARTBEAT;

@@ -119,17 +119,10 @@ Status Configuration::apply(CallbackOptions * options)
   CallbackOptions changed = *options;
   Attributes & attributes = changed.attributes;
   for (const Entry * entry : entries) {
-    AttributeFields fields = entry->attributes;
-    if (fields.scheduling_policy || fields.priority) {
-      changed.priority = 0;  // that of the attributes
+    if (entry->attributes.scheduling_policy || entry->attributes.priority) {
+      changed.queue_priority = 0;  // that of the attributes
     }
-    const bool has_policy =
-      fields.scheduling_policy || attributes.policy != SchedulingPolicy::kUnchanged;
-    if (fields.priority && !has_policy) {
-      changed.priority = *fields.priority;  // only a rank in the queue
-      fields.priority.reset();
-    }
-    put(fields, &attributes);
+    put(entry->attributes, &attributes);
     for (const auto & change : entry->changes) {
       change(&changed);
     }
@@ -246,7 +239,7 @@ std::optional<PriorityKey> Configuration::priority_key() const noexcept
 
 bool Configuration::is_derived(const CallbackOptions & callback, const Attributes & group) const
 {
-  return impl_->priority_key && callback.priority == 0 &&
+  return impl_->priority_key && callback.queue_priority == 0 &&
          callback.attributes.policy == SchedulingPolicy::kUnchanged &&
          group.policy == SchedulingPolicy::kUnchanged;
 }

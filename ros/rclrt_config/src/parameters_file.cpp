@@ -99,6 +99,13 @@ const CallbackField kCallbackFields[] = {
    [](const YamlMap & map) {
      return change(&Scheduling::budget, read_budget(map, rclrt_core::BudgetOwner::kTimer));
    }},
+  {"queue_priority",
+   [](const YamlMap & map) {
+     const auto number = map.integer("queue_priority", 1, 99, ". Larger goes first");
+     return change(
+       &Scheduling::queue_priority,
+       number ? std::optional(static_cast<int>(*number)) : std::nullopt);
+   }},
   {"inherit_priority",
    [](const YamlMap & map) {
      return change(&Scheduling::inherit_priority, map.boolean("inherit_priority"));

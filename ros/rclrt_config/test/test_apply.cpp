@@ -60,7 +60,7 @@ TEST(Apply, each_field_of_a_callback_arrives)
   EXPECT_EQ(options.budget.period, 20ms);
   EXPECT_EQ(options.budget.on_overrun, rclrt_core::OnOverrun::kNotify);
   EXPECT_EQ(to_string(options.attributes), "fifo, priority 80, cpu_affinity 1,3");
-  EXPECT_EQ(options.priority, 0);
+  EXPECT_EQ(options.queue_priority, 0);
   EXPECT_EQ(options.relative_deadline, 1500us);
   EXPECT_EQ(options.deadline_from, rclrt_core::DeadlineFrom::kHeaderStamp);
   EXPECT_EQ(options.clock_error, 0us);
@@ -127,28 +127,27 @@ TEST(Apply, a_policy_starts_afresh_but_for_the_affinity)
   code.attributes.policy = SchedulingPolicy::kFifo;
   code.attributes.priority = 20;
   code.attributes.cpu_affinity = CpuSet({2});
-  code.priority = 50;
+  code.queue_priority = 50;
   const CallbackOptions options =
     applied({"/p/timer/x: {scheduling_policy: other, nice: 5}"}, code);
   EXPECT_EQ(to_string(options.attributes), "other, nice 5, cpu_affinity 2");
-  EXPECT_EQ(options.priority, 0);
+  EXPECT_EQ(options.queue_priority, 0);
 }
 
-TEST(Apply, a_priority_without_a_policy_is_a_rank_in_the_queue)
-{
-  const CallbackOptions options = applied({"/p/timer/x: {priority: 30}"}, callback("/p/timer/x"));
-  EXPECT_EQ(options.attributes, Attributes());
-  EXPECT_EQ(options.priority, 30);
-}
-
-TEST(Apply, a_priority_with_a_policy_is_also_the_rank)
+TEST(
+  Apply,
+  the_place_in_the_queue_needs_no_policy_and_is_that_of_the_priority_unless_the_entry_says_it)
 {
   CallbackOptions code = callback("/p/timer/x");
-  code.priority = 5;
-  const CallbackOptions options =
-    applied({"/p/timer/x: {scheduling_policy: rr, priority: 30}"}, code);
-  EXPECT_EQ(options.priority, 0);  // which means that of the attributes
-  EXPECT_EQ(options.attributes.priority, 30);
+  code.queue_priority = 5;
+  const auto place = [&](const std::string & entry) {
+    const CallbackOptions options = applied({"/p/timer/x: " + entry}, code);
+    return to_string(options.attributes) + ": " + std::to_string(options.queue_priority);
+  };
+  EXPECT_EQ(place("{queue_priority: 30}"), "unchanged: 30");
+  EXPECT_EQ(place("{scheduling_policy: rr, priority: 30}"), "rr, priority 30: 0");
+  EXPECT_EQ(
+    place("{scheduling_policy: fifo, priority: 30, queue_priority: 7}"), "fifo, priority 30: 7");
 }
 
 TEST(Apply, the_last_match_in_the_file_wins_field_by_field)
@@ -170,14 +169,14 @@ TEST(Apply, the_last_match_in_the_file_wins_field_by_field)
 TEST(Apply, names_under_a_node_go_on_from_its_name)
 {
   Configuration configuration = parsed(
-    "/**:\n  ros__parameters: {rclrt: {callbacks: {timer/*: {priority: 1}}}}\n"
-    "/ns/p:\n  ros__parameters: {speed: 2, rclrt: {callbacks: {timer/x: {priority: 2}}}}\n"
-    "ns:\n  q:\n    ros__parameters: {rclrt: {callbacks: {timer/x: {priority: 3}}}}\n"
-    "/*/r:\n  ros__parameters: {rclrt: {callbacks: {timer/x: {priority: 4}}}}\n");
+    "/**:\n  ros__parameters: {rclrt: {callbacks: {timer/*: {queue_priority: 1}}}}\n"
+    "/ns/p:\n  ros__parameters: {speed: 2, rclrt: {callbacks: {timer/x: {queue_priority: 2}}}}\n"
+    "ns:\n  q:\n    ros__parameters: {rclrt: {callbacks: {timer/x: {queue_priority: 3}}}}\n"
+    "/*/r:\n  ros__parameters: {rclrt: {callbacks: {timer/x: {queue_priority: 4}}}}\n");
   const auto priority_of = [&](const std::string & name) {
     CallbackOptions options = callback(name);
     EXPECT_TRUE(configuration.apply(&options).ok());
-    return options.priority;
+    return options.queue_priority;
   };
   EXPECT_EQ(priority_of("/other/timer/x"), 1);
   EXPECT_EQ(priority_of("/ns/p/timer/y"), 1);
@@ -199,16 +198,24 @@ TEST(Apply, what_is_impossible_only_together_is_told_with_all_places_and_changes
                         StartsWith("f:6:9 (put over f:5:9): callback '/p/timer/x': "),
                         HasSubstr("only scheduling_policy fifo and rr have one")));
   EXPECT_EQ(options.attributes, Attributes());
-  EXPECT_EQ(options.priority, 0);
+  EXPECT_EQ(options.queue_priority, 0);
 }
 
 TEST(Apply, a_field_without_the_policy_it_needs_is_told)
 {
-  Configuration configuration = parsed(callbacks_file({"/p/timer/x: {nice: 5}"}));
-  CallbackOptions options = callback("/p/timer/x");
+  Configuration configuration =
+    parsed(callbacks_file({"/p/timer/x: {nice: 5}", "/p/timer/y: {priority: 5}"}));
+  const auto told = [&](const std::string & name) {
+    CallbackOptions options = callback(name);
+    return configuration.apply(&options).message();
+  };
   EXPECT_THAT(
-    configuration.apply(&options).message(),
+    told("/p/timer/x"),
     AllOf(StartsWith("f:5:9: "), HasSubstr("only scheduling_policy other and batch have one")));
+  EXPECT_THAT(
+    told("/p/timer/y"), AllOf(
+                          StartsWith("f:6:9: "), HasSubstr("only scheduling_policy fifo and rr"),
+                          HasSubstr("queue_priority orders")));
 }
 
 TEST(Apply, groups_have_entries_of_their_own)
@@ -379,8 +386,8 @@ TEST(Apply, bounds_of_a_pool_that_is_none_are_noted)
 TEST(Apply, entries_that_matched_nothing_are_told_with_their_place_and_the_nearest_name)
 {
   Configuration configuration = parsed(callbacks_file(
-    {"/p/subscription/scan: {priority: 1}", "/p/subscription/skan: {priority: 1}",
-     "/q/timer/x: {priority: 1}", "/**/service/*: {priority: 1}"}));
+    {"/p/subscription/scan: {queue_priority: 1}", "/p/subscription/skan: {queue_priority: 1}",
+     "/q/timer/x: {queue_priority: 1}", "/**/service/*: {queue_priority: 1}"}));
   EXPECT_EQ(configuration.unmatched().size(), 4u);
   rclrt_core::GroupOptions of_p = group("/p/group/default");
   CallbackOptions scan = callback("/p/subscription/scan");
@@ -436,7 +443,7 @@ TEST(Derive, only_what_nobody_gave_a_priority_is_derived)
   EXPECT_TRUE(with.is_derived(plain, {}));
   EXPECT_FALSE(without.is_derived(plain, {}));
   CallbackOptions ranked = plain;
-  ranked.priority = 5;
+  ranked.queue_priority = 5;
   EXPECT_FALSE(with.is_derived(ranked, {}));
   CallbackOptions given = plain;
   given.attributes.policy = SchedulingPolicy::kOther;

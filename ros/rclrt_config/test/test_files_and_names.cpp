@@ -42,12 +42,13 @@ protected:
     unsetenv("RCLRT_CONFIGURATION");
   }
 
-  /// A file that gives /a/timer/x this rank.
+  /// A file that gives /a/timer/x this queue_priority.
   std::string file(const std::string & name, int priority)
   {
     return write(
       name,
-      rclrt_file("      callbacks: {/a/timer/x: {priority: " + std::to_string(priority) + "}}\n"));
+      rclrt_file(
+        "      callbacks: {/a/timer/x: {queue_priority: " + std::to_string(priority) + "}}\n"));
   }
 
   std::string write(const std::string & name, const std::string & text)
@@ -63,7 +64,7 @@ protected:
     EXPECT_TRUE(status.ok()) << status.message();
     auto options = callback("/a/timer/x");
     EXPECT_TRUE(configuration.apply(&options).ok());
-    return options.priority;
+    return options.queue_priority;
   }
 
   std::string error(

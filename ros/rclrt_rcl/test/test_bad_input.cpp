@@ -117,7 +117,8 @@ TEST_F(BadInput, scheduling)
   const auto make = [&](const std::function<void(Scheduling &)> & change) {
     auto waitable = node->create_waitable(with(change), [] {});
   };
-  EXPECT_ERROR(make([](Scheduling & s) { s.priority = 100; }), "'/node/waitable/w': priority 100");
+  EXPECT_ERROR(
+    make([](Scheduling & s) { s.queue_priority = 100; }), "'/node/waitable/w': queue_priority 100");
   EXPECT_ERROR(make([](Scheduling & s) { s.relative_deadline = -1ms; }), "/node/waitable/w");
   EXPECT_ERROR(
     make([](Scheduling & s) {

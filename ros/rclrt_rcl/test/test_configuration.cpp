@@ -393,7 +393,7 @@ TEST_F(WithFile, what_is_impossible_with_the_code_is_an_error_when_the_node_is_a
 TEST_F(WithFile, an_entry_without_a_match_is_a_finding_with_its_place)
 {
   PreemptiveExecutor executor(
-    with_file("      callbacks: {/listener/subscription/skan: {priority: 5}}\n"));
+    with_file("      callbacks: {/listener/subscription/skan: {queue_priority: 5}}\n"));
   Listener listener(context);
   listener.priority_under(executor);
   const auto findings = executor.findings();
@@ -407,7 +407,7 @@ TEST_F(WithFile, an_entry_without_a_match_is_a_finding_with_its_place)
 TEST_F(WithFile, an_entry_without_a_match_is_an_error_when_attributes_are_required)
 {
   const std::string require = "      executor: {attributes: require}\n";
-  const std::string wrong = "      callbacks: {/listener/subscription/skan: {priority: 5}}\n";
+  const std::string wrong = "      callbacks: {/listener/subscription/skan: {queue_priority: 5}}\n";
   PreemptiveExecutor executor(with_file(require + wrong));
   Listener listener(context);
   executor.add_node(listener.node);
@@ -420,7 +420,7 @@ TEST_F(WithFile, an_entry_for_a_node_elsewhere_is_no_error)
 {
   PreemptiveExecutor executor(
     with_file("      executor: {attributes: require}\n"
-              "      callbacks: {/elsewhere/subscription/scan: {priority: 5}}\n"));
+              "      callbacks: {/elsewhere/subscription/scan: {queue_priority: 5}}\n"));
   Listener listener(context);
   EXPECT_GE(listener.priority_under(executor), 0);
 }

@@ -353,7 +353,7 @@ TEST_F(IntraProcess, a_message_keeps_its_deadline_when_the_job_of_another_takes_
   rclrt_core::TimePoint published{};
   Scheduling urgent;
   urgent.name = "urgent";
-  urgent.priority = 90;  // before both messages are taken
+  urgent.queue_priority = 90;  // before both messages are taken
   urgent.relative_deadline = 5ms;
   auto waitable = node->create_waitable(urgent, [&] {
     published = rclrt_core::current_job()->deadline;

@@ -109,7 +109,7 @@ TYPED_TEST(SimulatedTime, is_not_held_up_by_a_callback_that_takes_long)
 TYPED_TEST(SimulatedTime, comes_before_other_callbacks_that_wait)
 {
   auto urgent = this->named("urgent", 100);
-  urgent.priority = 98;
+  urgent.queue_priority = 98;
   std::vector<std::chrono::nanoseconds> seen;
   auto busy =
     this->simulated->create_waitable(urgent, [&] { seen.push_back(this->simulated->now()); });

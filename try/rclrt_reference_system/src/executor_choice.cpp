@@ -147,7 +147,7 @@ rclrt_rcl::Scheduling scheduling_for(
   Attributes & attributes = scheduling.attributes;
   attributes.cpu_affinity = node.cpu_affinity;
   scheduling.relative_deadline = callback.deadline;
-  scheduling.priority = callback.priority;
+  scheduling.queue_priority = callback.priority;
   if (choice.policy != PolicyChoice::kFifo) {
     const bool os_decides = choice.kind != ExecutorKind::kPriorityEvents;
     if (os_decides && choice.policy == PolicyChoice::kEdf) {

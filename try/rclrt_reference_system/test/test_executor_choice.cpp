@@ -67,7 +67,7 @@ TEST(ExecutorChoice, where_the_executor_orders_jobs_all_callbacks_share_one_os_p
   const rclrt_rcl::Scheduling asked = scheduling_for(chosen("priority_events"), urgent(), {});
   EXPECT_EQ(asked.attributes.policy, SchedulingPolicy::kFifo);
   EXPECT_EQ(asked.attributes.priority, 50);
-  EXPECT_EQ(asked.priority, 42);
+  EXPECT_EQ(asked.queue_priority, 42);
   EXPECT_EQ(asked.relative_deadline, std::chrono::milliseconds(7));
 }
 

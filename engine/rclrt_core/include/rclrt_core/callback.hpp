@@ -51,8 +51,8 @@ struct Scheduling
 {
   /// For the thread that runs the callback, put in force before it runs.
   Attributes attributes;
-  /// Priority under fixed_priority_policy(). 0: the one in `attributes`.
-  int priority = 0;
+  /// 1-99: the order of waiting jobs under fixed_priority_policy(), larger first. 0: the priority in `attributes`.
+  int queue_priority = 0;
   /// Deadline of a job = release + this. 0: inherited from the job that published, and in a group the
   /// earliest of what its callbacks have taken and not handed on. The deadline of another process' message
   /// is known when the message has been taken. Until then the engine expects it to be as far away as that

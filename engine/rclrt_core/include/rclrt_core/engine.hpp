@@ -180,7 +180,7 @@ public:
   /// another engine.
   Status add_group_again(const std::shared_ptr<Group> & group);
 
-  /// Errors: no `run`, a name already taken, priority outside 0-99, a negative relative deadline,
+  /// Errors: no `run`, a name already taken, queue_priority outside 0-99, a negative relative deadline,
   /// depth 0, impossible attributes, a group of another engine; no room for its budget (EngineOptions::capacity).
   Status add_callback(
     CallbackOptions options, const std::shared_ptr<Group> & group,

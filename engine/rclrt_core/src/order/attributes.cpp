@@ -139,7 +139,9 @@ Status validate(const Attributes & attributes, int cpu_count, const std::string 
   } else if (attributes.priority != 0) {
     return wrong(
       "priority is " + std::to_string(attributes.priority) +
-      ", but only scheduling_policy fifo and rr have one; remove it");
+      ", but only scheduling_policy fifo and rr have one. Remove it; queue_priority orders waiting "
+      "callbacks without a "
+      "policy");
   }
 
   if (facts(policy).has_nice) {

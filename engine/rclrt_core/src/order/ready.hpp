@@ -140,8 +140,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
     overrun_rule(options.overrun_rule.value_or(OverrunRule::kQueueAll)),
     inherit_priority(options.inherit_priority),
     sets_clock(options.sets_clock),
-    own_priority(options.priority),
-    priority(options.priority),
+    own_priority(options.queue_priority),
+    priority(options.queue_priority),
     engine(its_engine),
     backlog(options.depth)
   {

@@ -26,7 +26,7 @@ std::string period_label(rclrt_core::Duration period);
 inline rclrt_core::Scheduling scheduling_of_clocks()
 {
   rclrt_core::Scheduling scheduling;
-  scheduling.priority = 99;  // under fixed priorities nothing comes before it
+  scheduling.queue_priority = 99;  // under fixed priorities nothing comes before it
   scheduling.relative_deadline =
     std::chrono::milliseconds(1);  // under EDF only what is due within this time
   scheduling.sets_clock = true;
