@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from models import make_system, model, shipped
-from rclrt_analysis.bounds import budget, nonpreemptive_edf
+from rclrt_analysis.bounds import effort, nonpreemptive_edf
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.fixed_point import MANY, UNBOUNDED
 from rclrt_analysis.bounds.taskset import make_taskset
@@ -80,7 +80,7 @@ def test_ten_thousand_callbacks_have_bounds_because_equal_periods_are_added_up(
     def work(count: int) -> int:
         system = make_system(kind, count, 0, 1, random.Random(1))
         shorter = (replace(c, wcet=c.wcet // count) for c in system.callbacks)
-        with budget.limited() as left:
+        with effort.limited() as left:
             before = left.left
             result = analyse(replace(system, callbacks=tuple(shorter)))
             assert result.met
@@ -89,11 +89,11 @@ def test_ten_thousand_callbacks_have_bounds_because_equal_periods_are_added_up(
     assert work(10_000) < 15 * work(1_000)
 
 
-def test_an_analysis_ends_with_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_analysis_ends_with_its_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [timer("a", 20, 2, 9), timer("b", 50, 6, 1)]
     assert analysed(EXECUTORS["priority_events"], *lines).met
-    monkeypatch.setattr(budget, "MOST", 3)
-    assert "ran out. Reduce" in reason(analysed(EXECUTORS["priority_events"], *lines))
+    monkeypatch.setattr(effort, "MOST", 3)
+    assert "was spent. Reduce" in reason(analysed(EXECUTORS["priority_events"], *lines))
 
 
 def test_deadlines_beyond_the_limit_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,9 +163,9 @@ def test_messages_that_nothing_bounds_cost_no_time_where_they_cause_no_work() ->
     ]
     executors = "{name: e, kind: isolated}, {name: f, kind: isolated, cores: [1]}"
     lines.append(timer("t", 84, 18, 9).replace("executor: e", "executor: f"))
-    with budget.limited() as left:
+    with effort.limited() as left:
         result = analysed(executors, *lines)
-        assert budget.MOST - left.left < 1_000_000
+        assert effort.MOST - left.left < 1_000_000
     told = {one.name: one.local for one in result.callbacks}
     assert (told["t"].bound, told["s"].bound) == (18_000_000, None)
     assert "nothing bounds how many" in told["s"].reason
@@ -180,7 +180,7 @@ def test_equal_names_equal_priorities_and_full_load_are_answered() -> None:
                          f"  - {{{same[0]}}}\n  - {{{same[1]}}}\n")).met  # fmt: skip
 
 
-def test_margins_end_with_their_budget_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_margins_end_with_their_effort_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     system = shipped("teper_seven_timers_80")
     assert sensitivity(system).complete
     monkeypatch.setattr("rclrt_analysis.sensitivity.MOST", 0.001)
@@ -188,7 +188,7 @@ def test_margins_end_with_their_budget_and_say_so(monkeypatch: pytest.MonkeyPatc
     assert not margins.complete
     # What was not searched is what it was, which was analysed.
     assert margins.wcet["Imu"] == 1_000_000
-    assert "the budget ran out" in to_text(system, analyse(system), margins)
+    assert "the effort was spent" in to_text(system, analyse(system), margins)
 
 
 def test_a_thousand_timers_on_several_cores_end() -> None:

@@ -183,7 +183,7 @@ def _margins(margins: Margins) -> list[str]:
         longest = NONE if wcet is None else _signed(wcet)
         lines.append(f"{name[:34]:34}{longest:>12}{ms(margins.period.get(name)):>13}")
     if not margins.complete:
-        lines.append("the budget ran out: times may change by at least as much, perhaps by more")
+        lines.append("the effort was spent: times may change by at least as much, perhaps by more")
     return lines
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rclrt_analysis.bounds.activation import loads
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.bounds.budget import limited
+from rclrt_analysis.bounds.effort import limited
 from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Result
 from rclrt_analysis.model import Callback, Kind, System
 
@@ -46,7 +46,7 @@ class Margins:
     period
         Shortest period of every timer, its deadline with it, others unchanged, ns.
     complete
-        Whether the budget was enough; if not, what was searched last may change by more than shown.
+        Whether the effort was enough; if not, what was searched last may change by more than shown.
     """
 
     all_wcet: float | None
@@ -59,12 +59,12 @@ def sensitivity(system: System, method: str = "exact") -> Margins:
     """Return the margins of a system.
 
     Costs some analyses for each callback and timer, so it grows with the square of the system: each
-    answer is its own, and every callback has a say in it. Stops at the budget of `MOST` large ones.
+    answer is its own, and every callback has a say in it. Stops at the effort of `MOST` large ones.
     """
-    with limited(MOST) as budget:
+    with limited(MOST) as effort:
 
         def late(changed: System) -> Lateness:
-            if budget.left <= 0:
+            if effort.left <= 0:
                 return _UNKNOWN
             return _lateness(changed, analyse(changed, method))
 
@@ -80,7 +80,7 @@ def sensitivity(system: System, method: str = "exact") -> Margins:
                 shortest = _period(system, i, late, now, less) if now.met else None
                 period[callback.name] = shortest
                 less = max(1, (callback.period or 0) - (shortest or 0))
-        return Margins(_all_wcet(system, late), wcet, period, complete=budget.left > 0)
+        return Margins(_all_wcet(system, late), wcet, period, complete=effort.left > 0)
 
 
 @dataclass(frozen=True)

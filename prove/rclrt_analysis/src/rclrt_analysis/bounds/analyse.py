@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from rclrt_analysis.bounds.activation import Activation, Stream, inherit_late, merged, urgencies
-from rclrt_analysis.bounds.budget import BudgetError, limited
 from rclrt_analysis.bounds.demotion import accounts, with_budgets
+from rclrt_analysis.bounds.effort import EffortError, limited
 from rclrt_analysis.bounds.end_to_end import chain_bound
 from rclrt_analysis.bounds.events import analyse_events
 from rclrt_analysis.bounds.migrating import analyse_migrating
@@ -67,7 +67,7 @@ def analyse(system: System, method: str = "exact") -> Result:
     Notes
     -----
     Thread-safe. Executors that send to each other are repeated until nothing changes. Ends within
-    the budget of `bounds.budget`; what is not settled by then has no bound.
+    the effort of `bounds.effort`; what is not settled by then has no bound.
     """
     if system.no_verdict:
         return _without_verdict(system)
@@ -288,7 +288,7 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
         if kind in (ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO, ExecutorKind.TIDE):
             return analyse_events(unit, arrivals, method == "paper")
         raise RefusedError(f"no analysis knows executors of kind {kind.value}")
-    except (RefusedError, BudgetError) as reason:
+    except (RefusedError, EffortError) as reason:
         return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
 
 

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rclrt_analysis.bounds.budget import CALLBACK, spend
+from rclrt_analysis.bounds.effort import CALLBACK, spend
 from rclrt_analysis.bounds.taskset import Ints
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rclrt_analysis.bounds.budget import spend
+from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import FULL, MANY, UNBOUNDED, UNSHOWN, least_fixed_point
 from rclrt_analysis.bounds.taskset import Ints, TaskSet
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from rclrt_analysis.bounds.activation import ENDLESS as OFTEN
-from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.busy_window import Responses
+from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import (
     ENDLESS,
     FULL,

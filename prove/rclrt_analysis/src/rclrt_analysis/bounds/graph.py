@@ -40,8 +40,8 @@ from rclrt_analysis.bounds.activation import (
     gap_of_pairs,
     gap_of_sets,
 )
-from rclrt_analysis.bounds.budget import CALLBACK, ITEM, spend
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
+from rclrt_analysis.bounds.effort import CALLBACK, ITEM, spend
 from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.result import Local, RefusedError
 from rclrt_analysis.bounds.taskset import LIMIT, Interference, Ints

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rclrt_analysis.bounds.activation import ENDLESS as OFTEN
-from rclrt_analysis.bounds.budget import spend
 from rclrt_analysis.bounds.busy_window import Responses
+from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import (
     ENDLESS,
     FULL,

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from rclrt_analysis.bounds import nonpreemptive_fp
-from rclrt_analysis.bounds.budget import spend
+from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, least_fixed_point
 from rclrt_analysis.bounds.supply import Supply
 from rclrt_analysis.bounds.taskset import LIMIT, Bools, Ints, TaskSet

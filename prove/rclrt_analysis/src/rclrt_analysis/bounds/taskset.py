@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.bounds.budget import spend
+from rclrt_analysis.bounds.effort import spend
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

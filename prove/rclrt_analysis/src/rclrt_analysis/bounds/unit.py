@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from rclrt_analysis.bounds.activation import UNKNOWN, Activation, Stream, joined, merged
-from rclrt_analysis.bounds.budget import CALLBACK, spend
 from rclrt_analysis.bounds.busy_window import Responses
+from rclrt_analysis.bounds.effort import CALLBACK, spend
 from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.releaser import as_interference
 from rclrt_analysis.bounds.result import Local, RefusedError

@@ -3,7 +3,7 @@
 """How much one analysis may compute: so it ends, whatever the system, and alike on every machine.
 
 Counted are the numbers in the arrays of recurrences, about 100 million a second; what is done one
-by one counts as so many numbers as take as long. What is analysed after the budget has run out has
+by one counts as so many numbers as take as long. What is analysed after the effort is spent has
 no bound.
 """
 
@@ -24,39 +24,39 @@ CALLBACK = 3_000
 """What it costs to make one callback's bound of numbers, and a step of one recurrence alone."""
 
 
-class BudgetError(Exception):
-    """It has run out."""
+class EffortError(Exception):
+    """It is spent."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"the budget of an analysis, {MOST / 1e9:g} billion numbers, ran out. Reduce the "
+            f"the effort of an analysis, {MOST / 1e9:g} billion numbers, was spent. Reduce the "
             "utilization, or make periods multiples of each other"
         )
 
 
 @dataclass
-class Budget:
+class Effort:
     """How many numbers are left."""
 
     left: int
 
 
-_current: ContextVar[Budget | None] = ContextVar("_current", default=None)
+_current: ContextVar[Effort | None] = ContextVar("_current", default=None)
 
 
 @contextmanager
-def limited(analyses: int = 1) -> Iterator[Budget]:
+def limited(analyses: int = 1) -> Iterator[Effort]:
     """Let what is computed within spend so many times `MOST`, and no more than is left outside."""
     outer = _current.get()
     most = analyses * MOST if outer is None else min(analyses * MOST, outer.left)
-    budget = Budget(most)
-    token = _current.set(budget)
+    effort = Effort(most)
+    token = _current.set(effort)
     try:
-        yield budget
+        yield effort
     finally:
         _current.reset(token)
         if outer is not None:
-            outer.left -= most - budget.left
+            outer.left -= most - effort.left
 
 
 def spend(numbers: int) -> None:
@@ -64,11 +64,11 @@ def spend(numbers: int) -> None:
 
     Raises
     ------
-    BudgetError
+    EffortError
         There were too many.
     """
-    budget = _current.get()
-    if budget is not None:
-        budget.left -= numbers
-        if budget.left < 0:
-            raise BudgetError
+    effort = _current.get()
+    if effort is not None:
+        effort.left -= numbers
+        if effort.left < 0:
+            raise EffortError
