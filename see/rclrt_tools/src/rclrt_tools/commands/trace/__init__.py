@@ -18,6 +18,18 @@ from pathlib import Path
 
 from rclrt_tools.arguments import keep_apart, trace_files, writable_file
 
+VERBS = {
+    "list": "the executors that run, and those whose programs were killed",
+    "record": "write what running executors do, until Ctrl-C",
+    "start": "write what running executors do, in the background",
+    "stop": "end what start began",
+    "info": "one table: what each callback did",
+    "print": "the records as lines, of several files in one order",
+    "export": "files for other tools",
+    "page": "one page for a browser, which opens on the worst instance",
+}
+"""What is done here; more verbs are modules of this package."""
+
 
 def _offset(text: str) -> tuple[Path, int]:
     name, equals, number = text.rpartition("=")
@@ -76,37 +88,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from rclrt_tools.cli import add_verb, verbs_in
 
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    what.add_parser("list", help="the executors that run, and those whose programs were killed")
-    for name, text in (
-        ("record", "write what running executors do, until Ctrl-C"),
-        ("start", "the same in the background"),
-        ("stop", "end what start began"),
-    ):
-        record = what.add_parser(name, help=text)
-        record.add_argument(
+    verb = {
+        name: what.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        for name, text in VERBS.items()
+    }
+    for name in ("record", "start", "stop"):
+        verb[name].add_argument(
             "-o", "--output", type=Path, metavar="FOLDER", default=Path("rclrt-traces")
         )
         if name != "stop":
-            record.add_argument("--for", type=_positive, dest="seconds", metavar="S")
-            record.add_argument(
+            verb[name].add_argument("--for", type=_positive, dest="seconds", metavar="S")
+            verb[name].add_argument(
                 "programs", nargs="*", metavar="PROGRAM", help="names or process numbers"
             )
-    info = what.add_parser("info", help="one table: what each callback did")
-    _files(info)
-    info.add_argument("--json", type=writable_file, metavar="FILE", help="also as JSON, schema 1")
-    show = what.add_parser("print", help="the records as lines, of several files in one order")
-    _files(show)
-    _filters(show)
-    export = what.add_parser("export", help="files for other tools")
-    _files(export)
+    for name in ("info", "print", "export", "page"):
+        _files(verb[name])
+    verb["info"].add_argument(
+        "--json", type=writable_file, metavar="FILE", help="also as JSON, schema 1"
+    )
+    _filters(verb["print"])
+    export, page = verb["export"], verb["page"]
     export.add_argument(
         "--perfetto", type=writable_file, metavar="FILE", help="for ui.perfetto.dev"
     )
     export.add_argument(
         "--mcap", type=writable_file, metavar="FILE", help="for PlotJuggler, Foxglove, Lichtblick"
     )
-    page = what.add_parser("page", help="one page for a browser, which opens on the worst instance")
-    _files(page)
     page.add_argument(
         "-o", "--output", type=writable_file, metavar="FILE", default=Path("trace.html"),
         help="(%(default)s)",
