@@ -23,7 +23,7 @@ from rclrt_tools.live.files import Process, Running, has_owner, live_files
 from rclrt_tools.live.follow import Follower
 from rclrt_tools.live.record import is_wanted, record
 from rclrt_tools.live.table import cells, count, fit, number, percent
-from rclrt_tools.live.watch import threads_of
+from rclrt_tools.live.threads import threads_of
 from rclrt_tools.reference.environment import PROCESSES_A_CPU, BackgroundLoad
 from rclrt_tools.reference.program import ProgramError, ends_with_us
 from rclrt_tools.trace import TraceError, layout, read_trace

@@ -4,52 +4,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import yaml
 from rclrt_analysis.model import in_ms
 from rclrt_analysis.plan.parameters import FULL_NAME
 
-from rclrt_tools.live.files import printable
+from rclrt_tools.live.threads import Thread
 from rclrt_tools.observe.parts import Part
 from rclrt_tools.trace import NO_DEADLINE, Entry, Records, layout
 
 HAVE_PRIORITY = (layout.POLICY_FIFO, layout.POLICY_RR)
 HAVE_NICE = (layout.POLICY_OTHER, layout.POLICY_BATCH)
-
-
-@dataclass(frozen=True)
-class Thread:
-    """A thread of a process, as the kernel has it now."""
-
-    number: int
-    name: str
-    policy: str
-    priority: int
-    cpus: tuple[int, ...]
-
-
-def threads_of(process: int) -> list[Thread]:
-    """Return the threads of a process that runs here; none if it cannot be seen."""
-    found = []
-    try:
-        numbers = sorted(int(entry.name) for entry in Path(f"/proc/{process}/task").iterdir())
-    except OSError:
-        return []
-    for number in numbers:
-        try:
-            comm = Path(f"/proc/{process}/task/{number}/comm").read_text(encoding="utf-8").strip()
-            policy = os.sched_getscheduler(number) & ~os.SCHED_RESET_ON_FORK
-            priority = os.sched_getparam(number).sched_priority
-            cpus = tuple(sorted(os.sched_getaffinity(number)))
-        except (OSError, UnicodeError):
-            continue  # It has ended.
-        word = layout.POLICIES_OF_LINUX.get(policy, str(policy))
-        found.append(Thread(number, printable(comm), word, priority, cpus))
-    return found
 
 
 def to_template(parts: Sequence[Part], running: Mapping[int, Sequence[Thread]]) -> str:
@@ -170,9 +136,8 @@ def _threads(process: int, threads: Sequence[Thread], parts: Sequence[Part]) -> 
     lines = [f"# threads of process {process}, as they are now (with what is lent to them):"]
     for thread in threads:
         priority = f" {thread.priority}" if thread.priority else ""
-        cpus = ", ".join(map(str, thread.cpus))
         mine = sorted(ran.get(thread.number, ()))
         what = f"; ran {len(mine)} callbacks, such as {mine[0]}" if mine else ""
-        text = f"#   {thread.number} {thread.name}: {thread.policy}{priority}, CPUs {cpus}{what}"
-        lines.append(text)
+        text = f"#   {thread.number} {thread.name}: {thread.policy}{priority}"
+        lines.append(f"{text}, CPUs {thread.cpus}{what}")
     return lines

@@ -25,8 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the file."""
     from rclrt_tools.live.files import reason
+    from rclrt_tools.live.threads import threads_of
     from rclrt_tools.observe.parts import parts_of
-    from rclrt_tools.observe.template import threads_of, to_template
+    from rclrt_tools.observe.template import to_template
     from rclrt_tools.trace import TraceError, named_traces
 
     files = arguments.traces or _running(arguments.program)
