@@ -16,7 +16,6 @@ from rclrt_benchmarks.experiments import (
     cost,
     dispatch,
     edf,
-    hosts,
     isolation_cost,
     memory,
     scale,
@@ -395,40 +394,6 @@ def test_a_control_loop_may_miss_one_in_a_thousand_more_than_a_thread_by_hand() 
     assert (few.verdict, few.why.split(" ")[0]) == (OPEN, "0.03")
     without_code = changed(controlled(8000, 8000, 3000), {}, beside="memory")
     assert {r.verdict for r in verdicts(control_loop.judge, without_code).values()} == {OPEN}
-
-
-def on_hosts(exact: float, off: float, far_off: float, arrival: float) -> Result:
-    cases = (
-        ("header", 0.0, exact), ("header", 1.0, off), ("header", 20.0, far_off),
-        ("arrival", 0.0, arrival),
-    )  # fmt: skip
-    return {
-        "rows": [
-            {
-                "hosts": 2, "link": "near", "way": way, "offset_ms": offset, "error_ms": 2.0,
-                "missed_share": share, "in_order_share": 0.9, "instances": 1000,
-            }
-            for way, offset, share in cases
-        ]
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("shares", "fails"),
-    [
-        ((0.01, 0.02, 0.06, 0.05), ""),
-        ((0.06, 0.06, 0.06, 0.05), "exact clocks"),
-        ((0.01, 0.04, 0.06, 0.05), "clocks 1 ms apart"),
-        ((0.01, 0.02, 0.08, 0.05), "clocks 20 ms apart"),
-    ],
-)
-def test_stamps_may_miss_no_more_than_arrivals_and_no_more_by_a_clock_within_its_error(
-    shares: tuple[float, float, float, float], fails: str
-) -> None:
-    found = verdicts(hosts.judge, on_hosts(*shares))
-    assert len(found) == 3
-    for name, row in found.items():
-        assert row.verdict == (FAILS if fails and fails in name else HOLDS), name
 
 
 def chained() -> Result:

@@ -11,7 +11,6 @@ from rclrt_benchmarks.experiments import (
     control_loop,
     dispatch,
     edf,
-    hosts,
     isolation_cost,
     pods,
     seven_timers,
@@ -71,13 +70,6 @@ CHAIN = {
     SHORT: ("3", "4"),
     FULL: ("5", "60"),
 }
-# Rounds, seconds of a turn, and whether all cases.
-HOSTS = {
-    TRY: ("1", "0.7", ["--few"]),
-    QUICK: ("1", "3", ["--few"]),
-    SHORT: ("2", "3", []),
-    FULL: ("10", "30", []),
-}
 MINUTE = 60.0
 
 
@@ -119,10 +111,6 @@ def _edf(name: str, title: str, judge: Judge) -> Experiment:
 
 def _no_vm(machine: Machine) -> str:
     return machine.why_no_vm
-
-
-def _no_hosts(machine: Machine) -> str:
-    return machine.why_no_hosts
 
 
 def _limits(short_s: float, full_s: float) -> dict[str, float]:
@@ -246,13 +234,5 @@ def experiments() -> list[Experiment]:
                 for effort, (rounds, seconds, *more) in CHAIN.items()
             },
             _limits(15 * MINUTE, 3 * hours), budget.judge, needs_realtime,
-        ),
-        Experiment(
-            "hosts", "beyond the papers", "one graph on two and four hosts whose clocks differ",
-            {
-                effort: ["bench", "hosts", "--rounds", rounds, "--seconds", seconds, *more]
-                for effort, (rounds, seconds, more) in HOSTS.items()
-            },
-            _limits(20 * MINUTE, 12 * hours), hosts.judge, _no_hosts,
         ),
     ]  # fmt: skip

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -38,17 +37,6 @@ def _why_no_vm() -> str:
     return ""
 
 
-def _why_no_hosts() -> str:
-    """Return why there can be no hosts of namespaces, or nothing."""
-    program = _build() / "rclrt_benchmarks" / "host_link"
-    if not program.exists():
-        return "its programs are not built: see ./rclrt build"
-    done = subprocess.run(
-        [program, "--", "true", "--", "true"], capture_output=True, text=True, check=False
-    )
-    return "" if done.returncode == 0 else done.stderr.strip()
-
-
 def machine() -> Machine:
     """Look at it."""
     return Machine(
@@ -57,7 +45,6 @@ def machine() -> Machine:
         rclcpp=(_build() / "rclrt_benchmarks" / "dispatch_rclcpp").exists(),
         cyclictest=shutil.which("cyclictest") is not None,
         why_no_vm=_why_no_vm(),
-        why_no_hosts=_why_no_hosts(),
     )
 
 

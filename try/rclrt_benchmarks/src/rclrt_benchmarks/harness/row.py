@@ -28,7 +28,6 @@ class Machine:
     rclcpp: bool
     cyclictest: bool
     why_no_vm: str
-    why_no_hosts: str = ""
 
 
 @dataclass
