@@ -14,19 +14,27 @@ endif()
 # needs the processors, real-time scheduling, the middleware, a virtual machine, an emulator, a compiler for another
 # processor or a browser. `rclrt_tests` is the target of what the first tier runs.
 
-# rclrt_add_gtest(<name> SOURCES <file>... [LIBRARIES <library>...] [TIMEOUT <s>] [PARALLEL] [MACHINE])
+# rclrt_add_gtest(<name> SOURCES <file>... [LIBRARIES <library>...] [TIMEOUT <s>] [PARALLEL] [MACHINE]
+#                 [ONE_THREAD])
 # One program, which ctest runs as one entry `<package>.<name>` in one process: to start a process for each
 # TEST would take most of the time, to load and to start the middleware above all.
 # Tests may include the package's private headers of src/.
+# ONE_THREAD: nothing in it starts a thread (one_thread.c ends it otherwise), so the thread sanitizer is spared it.
 function(rclrt_add_gtest name)
   if(NOT RCLRT_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "PARALLEL;MACHINE" "TIMEOUT" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PARALLEL;MACHINE;ONE_THREAD" "TIMEOUT" "SOURCES;LIBRARIES")
   _rclrt_reject_unparsed(rclrt_add_gtest)
+  if(arg_ONE_THREAD AND RCLRT_SANITIZE STREQUAL "thread")
+    return()
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
+  if(arg_ONE_THREAD AND RCLRT_SANITIZE STREQUAL "")
+    target_sources(${name} PRIVATE "${RCLRT_CMAKE_DIR}/one_thread.c")
+  endif()
   rclrt_compile_options(${name} TEST)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
