@@ -72,6 +72,12 @@ def _files_of_a_message(_: list[Path]) -> int:
     return len(re.findall(r"^\d+\. ", way, re.M))
 
 
+def _types_of_a_message(_: list[Path]) -> int:
+    """Count the types that docs/concepts/engine.md names on that way."""
+    text = _text(ROOT / "docs/concepts/engine.md")
+    return text.partition("\nTheir types: ")[2].partition("\n\n")[0].count("`") // 2
+
+
 def _words(files: list[Path]) -> int:
     return sum(len(_text(path).split()) for path in files if path.suffix == ".md")
 
@@ -88,6 +94,7 @@ TARGETS: tuple[tuple[str, Callable[[list[Path]], int], int], ...] = (
     ("keys of a parameters file", _keys, 50),
     ("verbs", _verbs, 15),
     ("files from a message to its callback", _files_of_a_message, 11),
+    ("types on its way", _types_of_a_message, 16),
     ("functions of Engine::Impl", _functions_of_impl, 40),
     ("words of documentation", _words, 50_000),
     ("lines of the longest page", _longest_page, 250),

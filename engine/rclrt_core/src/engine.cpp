@@ -83,7 +83,7 @@ Engine::~Engine()
 
 // ---- Releases
 
-void Engine::notify(Callback & notified, std::size_t count) noexcept
+void Engine::notify(Callback & notified, std::size_t count, Delivery * delivery) noexcept
 {
   auto & callback = static_cast<CallbackNode &>(notified);
   if (count == 0) {
@@ -101,7 +101,7 @@ void Engine::notify(Callback & notified, std::size_t count) noexcept
     return;
   }
   impl_->inherit_from_publisher(callback);
-  impl_->arrive(callback, now, count, running, section.calls);
+  impl_->arrive(callback, now, count, running, section.calls, delivery);
   const bool asks_the_os =
     impl_->life.runs() && impl_->options.attributes_mode != AttributesMode::kOff;
   const bool may_be_lent =
@@ -118,7 +118,7 @@ void Engine::notify(Callback & notified, std::size_t count) noexcept
 
 void Engine::Impl::release(
   CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
-  const Running * running, Calls & calls) noexcept
+  const Running * running, Calls & calls, Delivery * delivery) noexcept
 {
   ReleaseStamp job;
   job.release = release;
@@ -142,7 +142,8 @@ void Engine::Impl::release(
   job.is_expected = job.is_expected || (callback.stamps && inherited == kNever);
   job.deadline = callback.deadline(release, inherited);
   job.found_busy(dispatch.what_is_busy(callback));
-  if (ready.release(callback, job, count) && !(callback.inlining && deliver(callback))) {
+  const bool may_deliver = delivery && callback.inlining;
+  if (ready.release(callback, job, count) && !(may_deliver && deliver(callback, *delivery))) {
     dispatch.released(callback, calls);
   }
 }
@@ -150,15 +151,15 @@ void Engine::Impl::release(
 // What a job publishes is not held: it belongs to the time at which that job runs. Nor is anything while nobody spins:
 // then one thread at a time takes what there is in its order.
 void Engine::Impl::arrive(
-  CallbackNode & callback, TimePoint now, std::size_t count, const Running * running,
-  Calls & calls) noexcept
+  CallbackNode & callback, TimePoint now, std::size_t count, const Running * running, Calls & calls,
+  Delivery * delivery) noexcept
 {
   const bool may_wait = !running && !callback.sets_clock && life.runs();
   const bool waits =
     may_wait && !clock_setters.all.empty() &&
     (!held.empty() || (clocks.drive_simulated_timers() && clock_setters.waiting_since() != kNever));
   if (!waits) {
-    release(callback, now, now, count, running, calls);
+    release(callback, now, now, count, running, calls, delivery);
     if (callback.sets_clock && callback.clock_waits_since == kNever) {
       callback.clock_waits_since = now;
     }

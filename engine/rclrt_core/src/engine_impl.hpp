@@ -101,19 +101,19 @@ public:
   /// that of the job.
   void release(
     CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
-    const Running * running, Calls & calls) noexcept;
+    const Running * running, Calls & calls, Delivery * delivery = nullptr) noexcept;
   /// Releases what has arrived, or keeps it if it has to wait for a clock. Under `mutex`, as the next three.
   void arrive(
     CallbackNode & callback, TimePoint now, std::size_t count, const Running * running,
-    Calls & calls) noexcept;
+    Calls & calls, Delivery * delivery) noexcept;
   /// Release what waits for no clock any more, at most a few. Returns whether there is more: leave the lock in between.
   bool release_held(Calls & calls) noexcept;
   void inherit_from_publisher(CallbackNode & callback) noexcept;
   void inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns) noexcept;
 
   // delivery.cpp
-  /// Bind the job that this callback has just got to this thread, if a Delivery is open. Under `mutex`.
-  bool deliver(CallbackNode & callback) noexcept;
+  /// Bind the job that this callback has just got to this thread, if that may run it. Under `mutex`.
+  bool deliver(CallbackNode & callback, Delivery & delivery) noexcept;
   void run_delivered() noexcept;
 
   // timers.cpp; under `mutex`

@@ -332,15 +332,16 @@ CallbackNode * Engine::Impl::known(const std::shared_ptr<Callback> & callback) c
   return node && node->engine == this && !node->removed ? node : nullptr;
 }
 
-void Engine::remove(const std::shared_ptr<Callback> & callback)
+uint64_t Engine::remove(const std::shared_ptr<Callback> & callback)
 {
+  uint64_t waited = 0;
   std::shared_ptr<CallbackNode> last;  // destroyed without the locks
   const Impl::Lock configuration_lock(*impl_->configuration);
   {
     Section section(*impl_->mutex);
     CallbackNode * const node = impl_->known(callback);
     if (!node) {
-      return;
+      return 0;
     }
     last = node->shared_from_this();
     node->removed = true;
@@ -348,9 +349,9 @@ void Engine::remove(const std::shared_ptr<Callback> & callback)
       impl_->clocks.disarm(*node->timer);
       node->timer->cancelled = true;
     }
+    waited = node->backlog.size() + impl_->held.forget(*node);
     impl_->ready.withdraw(*node, impl_->platform.now());
     forget_taken(*node);
-    impl_->held.forget(*node);
     if (node->sets_clock) {
       auto & setters = impl_->clock_setters.all;
       setters.erase(std::remove(setters.begin(), setters.end(), node), setters.end());
@@ -376,18 +377,7 @@ void Engine::remove(const std::shared_ptr<Callback> & callback)
   if (last->budget) {
     impl_->accounts.admit_all();
   }
-}
-
-bool Engine::wait_until_idle(const std::shared_ptr<Callback> & callback)
-{
-  // Anything the engine has handed out is a CallbackNode.
-  auto * node = static_cast<CallbackNode *>(callback.get());
-  Impl::Lock lock(*impl_->mutex);
-  if (!node || node->running == 0 || runs_here()) {
-    return !node || node->running == 0;
-  }
-  impl_->life.wait_until_idle(*node, lock);
-  return true;
+  return waited;
 }
 
 Status Engine::set_attributes(const std::shared_ptr<Callback> & callback, const Attributes & wanted)

@@ -65,8 +65,8 @@ TEST(Removal, a_removed_callback_never_starts_again_and_its_name_is_free)
     const auto callback = engine.add(engine.callback_options("a", milliseconds(5)), "group");
     engine.run(100, {{1, "a", 3}}, [&] {
       engine.until(3);
-      engine.engine.remove(callback);
-      engine.engine.remove(callback);
+      EXPECT_EQ(engine.engine.remove(callback), 2u);
+      EXPECT_EQ(engine.engine.remove(callback), 0u);
       engine.engine.notify(*callback);
       engine.until(50);
       EXPECT_EQ(engine.engine.statistics(*callback).executed, 1u);
@@ -99,37 +99,12 @@ TEST(Removal, what_the_callback_holds_lives_until_its_run_has_ended)
   }
 }
 
-TEST(Removal, wait_until_idle_returns_when_the_run_has_ended)
-{
-  for (const ExecutionModel execution_model : kModels) {
-    EngineOnSim engine(with_model(execution_model));
-    engine.add(engine.callback_options("a", milliseconds(10)));
-    engine.run(100, {{1, "a"}}, [&] {
-      engine.until(3);
-      std::unique_ptr<Thread> second;
-      engine.start(
-        "second waiter", fifo(50),
-        [&] {
-          EXPECT_TRUE(engine.engine.wait_until_idle(engine.callbacks.at("a")));
-          EXPECT_EQ(engine.sim.now(), at_ms(11));
-        },
-        &second);
-      EXPECT_TRUE(engine.engine.wait_until_idle(engine.callbacks.at("a")));
-      EXPECT_EQ(engine.sim.now(), at_ms(11));
-      second->join();
-    });
-  }
-}
-
-TEST(Removal, a_callback_may_remove_itself_and_does_not_wait_for_itself)
+TEST(Removal, a_callback_may_remove_itself)
 {
   for (const ExecutionModel execution_model : kModels) {
     EngineOnSim engine(with_model(execution_model));
     CallbackOptions options = engine.callback_options("a", {});
-    engine.add(options, [&] {
-      engine.remove("a");
-      EXPECT_FALSE(engine.engine.wait_until_idle(engine.callbacks.at("a")));
-    });
+    engine.add(options, [&] { engine.remove("a"); });
     engine.run(20, {{1, "a", 3}});
     EXPECT_EQ(engine.statistics("a").executed, 1u);
   }
@@ -177,28 +152,27 @@ TEST(Exception, a_handler_may_let_the_engine_go_on)
   EXPECT_FALSE(engine.engine.take_exception());
 }
 
-TEST(Removal, a_callback_does_not_wait_for_itself_through_another_engine)
+TEST(Removal, a_callback_that_runs_another_engine_still_runs_in_its_own)
 {
   EngineOnSim outer;
   Engine inner(outer.sim, {});
   std::shared_ptr<Group> group;
   ASSERT_TRUE(inner.add_group({}, &group).ok());
-  bool waited = false;
-  CallbackOptions removes = outer.callback_options("removes", {});
-  removes.run = [&](const Job &) {
-    waited = true;
-    EXPECT_FALSE(outer.engine.wait_until_idle(outer.callbacks.at("spins")));
+  bool runs_here = false;
+  CallbackOptions asks = outer.callback_options("asks", {});
+  asks.run = [&](const Job &) {
+    runs_here = outer.engine.runs_here();
     return true;
   };
   std::shared_ptr<Callback> callback;
-  ASSERT_TRUE(inner.add_callback(removes, group, &callback).ok());
+  ASSERT_TRUE(inner.add_callback(asks, group, &callback).ok());
   CallbackOptions spins = outer.callback_options("spins", {});
   outer.add(spins, [&] {
     inner.notify(*callback);
     EXPECT_TRUE(inner.run_one(outer.sim.now()));
   });
   outer.run(20, {{1, "spins"}});
-  EXPECT_TRUE(waited);
+  EXPECT_TRUE(runs_here);
 }
 
 TEST(Stop, from_inside_a_callback_ends_spin_after_it)

@@ -57,8 +57,8 @@ struct InlineScene : EngineOnSim
 
   void bring(const std::string & name, std::size_t count = 1)
   {
-    const Delivery delivery(&has);
-    notify(name, count);
+    Delivery delivery(&has);
+    notify(name, count, &delivery);
   }
 
   /// `script` on the thread that brings.
@@ -203,25 +203,10 @@ TEST(Inline, nothing_is_run_without_a_delivery_or_in_one_of_a_thread_that_may_ru
   scene.run([&] {
     scene.notify("a");
     scene.sim.sleep_for(milliseconds(1));
-    const Delivery outer(&scene.has);
-    const Delivery delivery(nullptr);
-    scene.notify("a");
+    Delivery delivery(nullptr);
+    scene.notify("a", 1, &delivery);
   });
   EXPECT_EQ(scene.done, (Lines{"1000-1100 a queued", "2000-2100 a queued"}));
-}
-
-TEST(Inline, the_end_of_a_delivery_inside_another_one_leaves_that_open)
-{
-  InlineScene scene;
-  scene.add({"a", microseconds(100)});
-  scene.run([&] {
-    const Delivery outer(&scene.has);
-    {
-      const Delivery inner(nullptr);
-    }
-    scene.notify("a");
-  });
-  EXPECT_EQ(scene.done, (Lines{"1000-1100 a inline"}));
 }
 
 TEST(Inline, one_delivery_runs_one_job)
@@ -230,9 +215,9 @@ TEST(Inline, one_delivery_runs_one_job)
   scene.add({"a", microseconds(100)});
   scene.add({"b", microseconds(100)});
   scene.run([&] {
-    const Delivery delivery(&scene.has);
-    scene.notify("a");
-    scene.notify("b");
+    Delivery delivery(&scene.has);
+    scene.notify("a", 1, &delivery);
+    scene.notify("b", 1, &delivery);
   });
   EXPECT_EQ(scene.done, (Lines{"1000-1100 a inline", "1000-1100 b queued"}));
 }
@@ -298,9 +283,9 @@ TEST(Inline, only_one_job_runs_like_that_in_the_process)
       "second", scene.has,
       [&] {
         scene.sim.sleep_for(microseconds(200));
-        const Delivery delivery(&scene.has);
-        other.notify(*callback);
-        scene.notify("b");
+        Delivery delivery(&scene.has);
+        other.notify(*callback, 1, &delivery);
+        scene.notify("b", 1, &delivery);
       },
       &second);
     scene.bring("a");
@@ -496,28 +481,6 @@ TEST(InlineJobs, the_job_may_ask_the_engine_for_everything_while_the_end_of_spin
   scene.run([&] { scene.bring("a"); });
   EXPECT_EQ(callbacks, 1U);
   EXPECT_EQ(scene.done, (Lines{"1000-2000 a inline"}));
-}
-
-TEST(InlineJobs, who_waits_for_the_callback_to_be_idle_waits_for_the_job)
-{
-  InlineScene scene;
-  scene.add({"a", milliseconds(3)});
-  std::unique_ptr<Thread> remover;
-  int64_t removed_at_ms = 0;
-  scene.run([&] {
-    scene.start(
-      "remover", fifo(97),
-      [&] {
-        scene.sim.sleep_for(milliseconds(1));
-        scene.engine.remove(scene.callbacks["a"]);
-        EXPECT_TRUE(scene.engine.wait_until_idle(scene.callbacks["a"]));
-        removed_at_ms = scene.sim.now().time_since_epoch() / milliseconds(1);
-      },
-      &remover);
-    scene.bring("a");
-    remover.reset();
-  });
-  EXPECT_EQ(removed_at_ms, 4);
 }
 
 TEST(InlineJobs, what_the_callback_throws_stops_the_engine_and_does_not_reach_the_thread)

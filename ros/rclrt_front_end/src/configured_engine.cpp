@@ -358,14 +358,14 @@ Status ConfiguredEngine::add_timer(
   return status.ok() ? added(*callback) : status;
 }
 
-void ConfiguredEngine::remove(const std::shared_ptr<Callback> & callback)
+uint64_t ConfiguredEngine::remove(const std::shared_ptr<Callback> & callback)
 {
   {
     const std::lock_guard<PiMutex> lock(mutex_);
     ranked_.erase(callback->id());
     inline_.erase(callback->name());
   }
-  engine_->remove(callback);  // may destroy what it refers to, which may come back here
+  return engine_->remove(callback);  // may destroy what it refers to, which may come back here
 }
 
 Status ConfiguredEngine::set_timer_period(

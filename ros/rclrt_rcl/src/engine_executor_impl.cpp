@@ -121,16 +121,7 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
   to.name = entity->name();
   to.kind = entity->kind();
   to.depth = scheduling.depth != 0 ? scheduling.depth : entity->depth();
-  to.run = [this, entity, stay = entity->stay()](const rclrt_core::Job & job) {
-    try {
-      return entity->take_and_run(job, stay);
-    } catch (const ShutdownError &) {
-      if (context_->ok()) {
-        throw;
-      }
-      return true;
-    }
-  };
+  to.run = entity->job(context_);
   return to;
 }
 
@@ -158,7 +149,7 @@ void EngineExecutor::Impl::add_entity(const std::shared_ptr<Entity> & entity)
   }
   lock.unlock();
   teller_.request();  // there may be a scheduler of deadlines now
-  entity->set_on_ready([this, callback](std::size_t count) { engine().notify(*callback, count); });
+  entity->notify(engine(), callback);
 }
 
 void EngineExecutor::Impl::add_timer(
@@ -197,8 +188,8 @@ void EngineExecutor::Impl::remove_entity(const std::shared_ptr<Entity> & entity)
     return;
   }
   lock.unlock();
-  entity->set_on_ready({});
-  engine_->remove(member.callback);
+  entity->stop_notifying();
+  entity->give_back(engine_->remove(member.callback));
 }
 
 void EngineExecutor::Impl::drive(Member & member, rclrt_core::CallbackOptions callback_options)

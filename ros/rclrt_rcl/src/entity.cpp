@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "rcl/guard_condition.h"
-#include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/named_threads.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/callback_group.hpp"
@@ -23,10 +22,7 @@ namespace rclrt_rcl
 namespace
 {
 
-constexpr uint32_t kClosed = 1U << 31;
-
 thread_local int callback_depth = 0;
-thread_local bool unit_was_announced = false;
 
 }  // namespace
 
@@ -88,7 +84,23 @@ void Entity::check_depth(uint32_t depth) const
   }
 }
 
-bool Entity::take_and_run(const rclrt_core::Job & job, Stay stay)
+std::function<bool(const rclrt_core::Job &)> Entity::job(const std::shared_ptr<Context> & context)
+{
+  return [self = shared_from_this(), context, stay = stay()](const rclrt_core::Job & job) {
+    try {
+      return self->run(job, stay, false);
+    } catch (const ShutdownError &) {
+      if (context->ok()) {
+        throw;
+      }
+      return true;
+    }
+  };
+}
+
+bool Entity::take_and_run(const rclrt_core::Job & job, Stay stay) { return run(job, stay, true); }
+
+bool Entity::run(const rclrt_core::Job & job, Stay stay, bool takes_unit)
 {
   struct Inside
   {
@@ -101,43 +113,58 @@ bool Entity::take_and_run(const rclrt_core::Job & job, Stay stay)
     Entity & entity;
   };
 
-  const bool closed = (running_.fetch_add(1) & kClosed) != 0;
+  const uint32_t word = word_.fetch_add(1);
   const Inside inside(*this);
-  if (closed || stay != stay_.load()) {
+  if ((word & kClosed) != 0 || stay != stay_of(word)) {
+    if (!takes_unit && kind_ != rclrt_core::CallbackKind::kTimer) {
+      give_back(1);  // the engine has counted it as taken
+    }
     return false;
   }
-  uint32_t backlog = backlog_.load();
-  while (backlog > 0 && !backlog_.compare_exchange_weak(backlog, backlog - 1)) {
-  }
-  unit_was_announced = backlog > 0;
-  if (backlog > 1 && has_guard_condition_.load()) {
-    std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
-    guard_condition_->trigger();
+  // What the middleware announces to a wait set is not counted here, what a program triggers is.
+  if (takes_unit && !take_unit() && kind_ == rclrt_core::CallbackKind::kWaitable) {
+    return false;
   }
   return do_take_and_run(job);
 }
 
-bool Entity::begin_stay() noexcept
+bool Entity::take_unit()
 {
-  const bool is_new = stay_.load() % 2 == 0;
-  stay_.fetch_add(is_new ? 1 : 0);
-  return is_new;
+  std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
+  const bool any = backlog_ > 0;
+  backlog_ -= any ? 1 : 0;
+  return any;
 }
 
-void Entity::end_stay() noexcept { stay_.fetch_add(stay_.load() % 2); }
+std::size_t Entity::backlog() const
+{
+  std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
+  return backlog_;
+}
 
-bool Entity::was_announced() noexcept { return unit_was_announced; }
+bool Entity::begin_stay() noexcept { return set_stay(true); }
+void Entity::end_stay() noexcept { set_stay(false); }
+
+bool Entity::set_stay(bool is_in) noexcept
+{
+  uint32_t word = word_.load();
+  while ((stay_of(word) % 2 != 0) != is_in) {
+    if (word_.compare_exchange_weak(word, word + kStay)) {
+      return true;
+    }
+  }
+  return false;
+}
 
 void Entity::leave() noexcept
 {
-  running_.fetch_sub(1);
-  // A thread that waits has counted itself before it looked at running_, so one of the two sees the other.
+  word_.fetch_sub(1);
   if (waiters_.load() > 0) {
-    rclrt_front_end::process_platform().wake_one(running_);
+    rclrt_front_end::process_platform().wake_one(word_);
   }
 }
 
-bool Entity::is_closed() const noexcept { return (running_.load() & kClosed) != 0; }
+bool Entity::is_closed() const noexcept { return (word_.load() & kClosed) != 0; }
 
 void Entity::wait_until_idle()
 {
@@ -145,28 +172,34 @@ void Entity::wait_until_idle()
     return;
   }
   waiters_.fetch_add(1);
-  for (uint32_t running = running_.load(); (running & ~kClosed) != 0; running = running_.load()) {
-    rclrt_front_end::process_platform().wait(running_, running, rclrt_core::kNever);
+  for (uint32_t word = word_.load(); (word & kInside) != 0; word = word_.load()) {
+    rclrt_front_end::process_platform().wait(word_, word, rclrt_core::kNever);
   }
   if (waiters_.fetch_sub(1) > 1) {
-    rclrt_front_end::process_platform().wake_one(running_);
+    rclrt_front_end::process_platform().wake_one(word_);
   }
 }
 
-void Entity::set_on_ready(OnReady on_ready)
+void Entity::notify(
+  rclrt_core::Engine & engine, const std::shared_ptr<rclrt_core::Callback> & callback)
+{
+  listen({{}, &engine, callback});
+}
+
+void Entity::listen(Listener listener)
 {
   std::lock_guard<std::mutex> registration(registration_mutex_);
-  if (!on_ready || is_closed()) {
+  if ((!listener.on_ready && !listener.engine) || is_closed()) {
     set_middleware_callback(nullptr, nullptr);
     std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
-    std::swap(on_ready, on_ready_);
+    std::swap(listener, listener_);
     return;  // what it held is destroyed after the lock
   }
   {
     std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
-    std::swap(on_ready, on_ready_);
-    if (const uint32_t waiting = backlog_.load()) {
-      on_ready_(waiting);
+    std::swap(listener, listener_);
+    if (const std::size_t waiting = std::exchange(backlog_, 0)) {
+      tell(waiting, nullptr);
     }
   }
   set_middleware_callback(&Entity::on_middleware, this);
@@ -180,27 +213,34 @@ void Entity::on_middleware(const void * entity, std::size_t count)
   auto & self = *const_cast<Entity *>(static_cast<const Entity *>(entity));
   auto & threads = rclrt_front_end::MiddlewareThreads::instance();
   threads.greet();
+  rclrt_core::Delivery delivery(
+    threads.here());  // around the lock: what it runs, it runs at its end
   const bool may_run = self.local_publishers_ && self.local_publishers_->load() == 0;
-  const rclrt_core::Delivery delivery(may_run ? threads.here() : nullptr);
-  self.arrived(count);
+  self.arrived(count, may_run ? &delivery : nullptr);
 }
 
 void Entity::announce(std::size_t count)
 {
   rclrt_front_end::MiddlewareThreads::instance().greet();  // it may be one of them, in user code
-  arrived(count);
+  arrived(count, nullptr);
 }
 
-void Entity::arrived(std::size_t count)
+void Entity::arrived(std::size_t count, rclrt_core::Delivery * delivery)
 {
   std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
-  uint32_t backlog = backlog_.load();
-  uint32_t more = 0;
-  do {
-    more = static_cast<uint32_t>(std::min<std::size_t>(depth_, backlog + count));
-  } while (!backlog_.compare_exchange_weak(backlog, more));
-  if (on_ready_) {
-    on_ready_(count);
+  tell(count, delivery);
+}
+
+// Under `ready_mutex_`.
+void Entity::tell(std::size_t count, rclrt_core::Delivery * delivery)
+{
+  if (listener_.engine) {
+    listener_.engine->notify(*listener_.callback, count, delivery);
+    return;
+  }
+  backlog_ = static_cast<uint32_t>(std::min<std::size_t>(depth_, backlog_ + count));
+  if (listener_.on_ready) {
+    listener_.on_ready(count);
   }
   if (guard_condition_) {
     guard_condition_->trigger();
@@ -214,8 +254,7 @@ const rcl_guard_condition_t * Entity::guard_condition(const std::shared_ptr<Cont
     auto made = std::make_unique<GuardCondition>(context);
     std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
     guard_condition_ = std::move(made);
-    has_guard_condition_.store(true);
-    if (backlog_.load() > 0) {
+    if (backlog_ > 0) {
       guard_condition_->trigger();
     }
   }
@@ -226,7 +265,7 @@ void Entity::on_close() {}
 
 void Entity::close()
 {
-  const bool is_first = (running_.fetch_or(kClosed) & kClosed) == 0;
+  const bool is_first = (word_.fetch_or(kClosed) & kClosed) == 0;
   if (is_first && rclrt_core::runs_inline()) {
     // The middleware holds locks around the job that finish_closing() needs.
     try {
@@ -248,7 +287,7 @@ void Entity::close()
 void Entity::finish_closing()
 {
   on_close();
-  set_on_ready({});
+  listen({});
   group_->remove(shared_from_this());
 }
 

@@ -236,18 +236,21 @@ TYPED_TEST(Membership, nodes_may_be_added_and_removed_while_spinning)
 TYPED_TEST(Membership, a_job_that_was_picked_and_not_begun_runs_nothing_after_removal)
 {
   int runs = 0;
-  auto waitable = this->node->create_waitable(this->named("w"), [&] { ++runs; });
+  auto options = this->named("w");
+  options.depth = 3;
+  auto waitable = this->node->create_waitable(options, [&] { ++runs; });
   this->executor->add_node(this->node);
   waitable->trigger();
-  const Entity::Stay picked = waitable->stay();
+  const auto picked = waitable->job(this->executor->context());
   this->executor->remove_node(this->node);
-  EXPECT_FALSE(waitable->take_and_run({}, picked));
+  EXPECT_FALSE(picked({}));
   EXPECT_EQ(runs, 0);
+  EXPECT_EQ(waitable->backlog(), 2U) << "what it was for, and the job that waited, are still there";
 
   this->executor->add_node(this->node);
-  EXPECT_FALSE(waitable->take_and_run({}, picked)) << "an earlier stay, in the same executor";
+  EXPECT_FALSE(picked({})) << "an earlier stay, in the same executor";
   this->executor->spin_some();
-  EXPECT_EQ(runs, 1) << "what the job was for is still there";
+  EXPECT_EQ(runs, 3);
 }
 
 TYPED_TEST(Membership, entities_may_be_made_while_their_node_comes_and_goes)

@@ -41,12 +41,12 @@ struct Slot
   int id = 0;
   Announce announce;
 
-  void operator()(std::size_t count, int of)
+  void operator()(std::size_t count, int of, rclrt_core::Delivery * delivery)
   {
     if (is_parked) {
       parked += count;
     } else {
-      announce(count, of);
+      announce(count, of, delivery);
     }
   }
 };
@@ -112,6 +112,18 @@ void use(Token token, const Use & use_announcement)
 
 }  // namespace
 
+void Announce::operator()(std::size_t count, int id, rclrt_core::Delivery * delivery) const
+{
+  if (is_intra_process) {
+    begin_intra_process_publication();
+  }
+  if (events) {
+    events->push(count, id);
+  }
+  const bool may_run = publishers && publishers->load() == 0;
+  engine->notify(*callback, count, may_run ? delivery : nullptr);
+}
+
 Token make_token(const Announce & announce, int id)
 {
   Slot & slot = Slots::instance().take_free();
@@ -158,14 +170,15 @@ void announce(Token token, std::size_t count) noexcept
 {
   auto & threads = rclrt_front_end::MiddlewareThreads::instance();
   threads.greet();
-  const rclrt_core::Delivery delivery(threads.here());
-  use(token, [count](Slot & slot) { slot(count, slot.id); });
+  rclrt_core::Delivery delivery(
+    threads.here());  // around the lock: what it runs, it runs at its end
+  use(token, [&](Slot & slot) { slot(count, slot.id, &delivery); });
 }
 
 void announce(Token token, std::size_t count, int id) noexcept
 {
   rclrt_front_end::MiddlewareThreads::instance().greet();
-  use(token, [count, id](Slot & slot) { slot(count, id); });
+  use(token, [count, id](Slot & slot) { slot(count, id, nullptr); });
 }
 
 namespace

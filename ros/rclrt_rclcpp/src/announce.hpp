@@ -37,21 +37,8 @@ struct Announce
   bool is_intra_process = false;                // of a subscription's queue
   rclrt_front_end::LocalPublishers publishers;  // of a subscription, if they are known
 
-  void operator()(std::size_t count, int id = 0) const
-  {
-    if (is_intra_process) {
-      begin_intra_process_publication();
-    }
-    if (events) {
-      events->push(count, id);
-    }
-    if (publishers && publishers->load() == 0) {
-      engine->notify(*callback, count);
-      return;
-    }
-    const rclrt_core::Delivery nothing_here(nullptr);
-    engine->notify(*callback, count);
-  }
+  /// `delivery`: where a job of an inline callback may run; null: nowhere.
+  void operator()(std::size_t count, int id = 0, rclrt_core::Delivery * delivery = nullptr) const;
 };
 
 /// Stands for an announcement, with an entity's id, while it may be called. Given to the middleware as the

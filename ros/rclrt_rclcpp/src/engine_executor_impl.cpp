@@ -332,9 +332,7 @@ void EngineExecutor::Impl::forget(const void * entity, Kept & kept) noexcept
       text_of(std::current_exception()).c_str());
   }
   names_.erase(member.callback->name());
-  const uint64_t skipped = engine().statistics(*member.callback).skipped;
-  engine_->remove(member.callback);  // skips the jobs that wait
-  const uint64_t waiting = engine().statistics(*member.callback).skipped - skipped;
+  const uint64_t waiting = engine_->remove(member.callback);
   if (present && waiting > 0 && member.callback->kind() != rclrt_core::CallbackKind::kTimer) {
     Unserved::instance().keep(
       present, member.events ? member.events->counts() : EventCounts{{0, waiting}});

@@ -154,6 +154,8 @@ struct WaitingReport
   bool is_group_busy = false;
 };
 
+class Delivery;
+
 class Engine
 {
 public:
@@ -190,11 +192,8 @@ public:
     CallbackOptions options, TimerOptions timer, const std::shared_ptr<Group> & group,
     std::shared_ptr<Callback> * callback);
   /// Forget the callback and its waiting jobs: on return no further run starts. Never blocks; a run
-  /// in progress finishes. Idempotent.
-  void remove(const std::shared_ptr<Callback> & callback);
-  /// Wait until no thread runs the callback. Returns at once if called from inside a callback of
-  /// this engine (waiting there could deadlock); returns whether it is not running now.
-  bool wait_until_idle(const std::shared_ptr<Callback> & callback);
+  /// in progress finishes. Idempotent. Returns how many jobs have waited.
+  uint64_t remove(const std::shared_ptr<Callback> & callback);
   /// Those that are here now, in no particular order.
   std::vector<std::shared_ptr<Callback>> callbacks() const;
   /// Change attributes of a callback from its next job on. Errors: impossible attributes, a callback of another engine
@@ -218,8 +217,8 @@ public:
   // ---- Releases
 
   /// `count` units of work have arrived. Real-time safe: one lock, no allocation, at most one thread out of
-  /// sleep (see Publication).
-  void notify(Callback & callback, std::size_t count = 1) noexcept;
+  /// sleep (see Publication). `delivery`: may run the job of an inline callback.
+  void notify(Callback & callback, std::size_t count = 1, Delivery * delivery = nullptr) noexcept;
 
   // ---- Timers: errors when the callback is no timer of this engine
 
@@ -323,26 +322,32 @@ public:
   Publication & operator=(const Publication &) = delete;
 };
 
-/// A delivery: a call by a thread of the middleware that brings work. While it is open, notify() on this thread may bind
-/// one job of a callback with an `inline_bound` to it; the end of the delivery runs that job. So put it around all
-/// locks of the caller. docs/decisions/0013-inline.md says when a job is bound. Inside a job or a Publication none is.
+/// A delivery: a call by a thread of the middleware that brings work. notify() may bind one job of a callback with an
+/// `inline_bound` to it; the end of the delivery runs that job. So put it around all locks of the caller.
+/// docs/decisions/0013-inline.md says when a job is bound. Inside a job or a Publication none is.
 ///
-/// Nests: the innermost counts. Real-time safe, but for the job.
+/// Belongs to the calling thread. Real-time safe, but for the job.
 class Delivery
 {
 public:
   /// `thread`: what the OS has in force on the calling thread; must outlive the delivery. Null: no job is bound to it.
-  explicit Delivery(const Attributes * thread) noexcept;
-  ~Delivery();
+  explicit Delivery(const Attributes * thread) noexcept : thread_(thread) {}
+  ~Delivery()
+  {
+    if (engine_) {
+      run();
+    }
+  }
   Delivery(const Delivery &) = delete;
   Delivery & operator=(const Delivery &) = delete;
 
 private:
   friend class Engine::Impl;
 
-  const Attributes * thread_;
+  void run() noexcept;
+
+  const Attributes * const thread_;
   Engine::Impl * engine_ = nullptr;  ///< whose courier has a job
-  Delivery * const outer_;
 };
 
 }  // namespace rclrt_core

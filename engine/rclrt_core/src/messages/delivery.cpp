@@ -14,9 +14,6 @@ namespace rclrt_core
 namespace
 {
 
-/// The innermost delivery of this thread.
-thread_local Delivery * open_here = nullptr;
-
 /// A courier of any engine of the process has a job: it may hold a lock of the middleware that another one would wait
 /// for. Set, with acquire, by the thread that binds a job; reset by the courier with release, after it has let go of its
 /// engine. So the thread that binds the next job finds the word of the courier as it was left.
@@ -70,30 +67,17 @@ Finding finding_of(const Callback & callback, Duration bound, Duration took, boo
 
 }  // namespace
 
-Delivery::Delivery(const Attributes * thread) noexcept
-: thread_(Engine::Impl::running_here || publishes_here() ? nullptr : thread), outer_(open_here)
-{
-  open_here = this;
-}
+void Delivery::run() noexcept { engine_->run_delivered(); }
 
-Delivery::~Delivery()
+bool Engine::Impl::deliver(CallbackNode & callback, Delivery & delivery) noexcept
 {
-  open_here = outer_;
-  if (engine_) {
-    engine_->run_delivered();
-  }
-}
-
-bool Engine::Impl::deliver(CallbackNode & callback) noexcept
-{
-  Delivery * const here = open_here;
-  const bool may =
-    here && here->thread_ && !callback.inlining->queues && life.runs() && !life.is_stopped();
+  const bool may = delivery.thread_ && !running_here && !publishes_here() &&
+                   !callback.inlining->queues && life.runs() && !life.is_stopped();
   if (!may) {
     return false;
   }
   const bool any_order = options.attributes_mode == AttributesMode::kOff;
-  const uint32_t level = any_order ? UINT32_MAX : urgency_level(*here->thread_);
+  const uint32_t level = any_order ? UINT32_MAX : urgency_level(*delivery.thread_);
   if (
     !dispatch.may_be_inline(callback, level, lanes.all(), life.workers()) ||
     any_is_out.exchange(true, std::memory_order_acquire)) {
@@ -103,7 +87,7 @@ bool Engine::Impl::deliver(CallbackNode & callback) noexcept
   bind(*courier, callback);
   Dispatch::taken_by(*courier, callback);
   courier->word.store(Worker::kAwakeAndHeld, std::memory_order_relaxed);
-  here->engine_ = this;
+  delivery.engine_ = this;
   return true;
 }
 

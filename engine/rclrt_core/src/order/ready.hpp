@@ -160,11 +160,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   const int own_priority;  // 0: that of the attributes
   int priority;            // in force: own, of the attributes, or inherited
   uint32_t running = 0;
-  uint32_t idle_waiters = 0;
   const void * const engine;
-  /// 1: no job runs. Stored by the worker whose job was the last one, without the lock and with release; reset
-  /// under the lock by the thread that waits, which loads it with acquire and looks again under the lock.
-  std::atomic<uint32_t> idle_word{0};
   std::shared_ptr<GroupNode> group;  // keeps `queue` alive
   GroupQueue * queue = nullptr;
   /// Where the job's urgency and CPUs come from. `policy` is the entry of nothing once the OS has refused it.

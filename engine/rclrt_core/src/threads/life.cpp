@@ -130,29 +130,6 @@ void Life::wait_until_let_go(const Worker & worker) const noexcept
   }
 }
 
-void Life::wait_until_idle(CallbackNode & callback, Lock & lock) const noexcept
-{
-  ++callback.idle_waiters;
-  while (callback.running > 0) {
-    // Relaxed: a finishing worker stores 1 after it has taken the lock that we hold now.
-    callback.idle_word.store(0, std::memory_order_relaxed);
-    lock.unlock();
-    platform_.wait(callback.idle_word, 0, kNever);
-    lock.lock();
-  }
-  const bool others_wait = --callback.idle_waiters > 0;
-  lock.unlock();
-  if (others_wait) {
-    platform_.wake_one(callback.idle_word);
-  }
-}
-
-void Life::tell_idle(CallbackNode & callback) const noexcept
-{
-  callback.idle_word.store(1, std::memory_order_release);
-  platform_.wake_one(callback.idle_word);
-}
-
 void Life::join(const Workers & ended)
 {
   for (const auto & worker : ended) {

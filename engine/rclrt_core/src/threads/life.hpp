@@ -88,13 +88,6 @@ public:
   /// Nobody wakes this worker any more.
   void wait_until_let_go(const Worker & worker) const noexcept;
 
-  // ---- Jobs of one callback
-
-  /// Until none runs. `lock`: of `mutex`, held.
-  void wait_until_idle(CallbackNode & callback, Lock & lock) const noexcept;
-  /// A job of it has ended, and somebody may wait for that. Not under `mutex`.
-  void tell_idle(CallbackNode & callback) const noexcept;
-
 private:
   void set_workers(Workers next);
 

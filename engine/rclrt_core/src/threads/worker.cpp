@@ -287,13 +287,9 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
   }
 
   std::shared_ptr<CallbackNode> finished = std::move(worker.callback);
-  const bool awaited = finished->idle_waiters > 0 && finished->running == 0;
-  if (awaited || finished->removed || is_over_budget || refused_stamp) {
+  if (finished->removed || is_over_budget || refused_stamp) {
     // Possibly the last owner: what the callback holds is destroyed here, without the lock.
     section.lock.unlock();
-    if (awaited || finished->removed) {
-      life.tell_idle(*finished);
-    }
     if (is_over_budget) {
       findings.add(over_budget(*finished));
     }

@@ -43,12 +43,18 @@ public:
     --size_;
     return arrival;
   }
-  /// O(kMost).
-  void forget(const CallbackNode & callback) noexcept
+  /// Returns how many it held of this callback. O(kMost).
+  std::size_t forget(const CallbackNode & callback) noexcept
   {
-    for (Arrival & arrival : arrivals_) {
-      arrival.callback = arrival.callback == &callback ? nullptr : arrival.callback;
+    std::size_t forgotten = 0;
+    for (std::size_t i = 0; i < size_; ++i) {
+      Arrival & arrival = arrivals_[(first_ + i) % kMost];
+      if (arrival.callback == &callback) {
+        forgotten += arrival.count;
+        arrival.callback = nullptr;
+      }
     }
+    return forgotten;
   }
 
 private:

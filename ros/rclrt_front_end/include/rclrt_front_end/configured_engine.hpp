@@ -123,7 +123,8 @@ public:
     rclrt_core::CallbackOptions options, rclrt_core::TimerOptions timer,
     const std::shared_ptr<rclrt_core::Group> & group,
     std::shared_ptr<rclrt_core::Callback> * callback);
-  void remove(const std::shared_ptr<rclrt_core::Callback> & callback);
+  /// Returns how many of its jobs have waited.
+  uint64_t remove(const std::shared_ptr<rclrt_core::Callback> & callback);
   /// Timers whose priorities are derived are ranked anew.
   rclrt_core::Status set_timer_period(
     const std::shared_ptr<rclrt_core::Callback> & timer, rclrt_core::Duration period);

@@ -6,7 +6,7 @@
 ///
 /// Life:
 ///
-///   created --Node::adopt()--> in its group --set_on_ready(f)--> watched --set_on_ready({})--+
+///   created --Node::adopt()--> in its group --set_on_ready(f)--> watched --set_on_ready({})--+   (or notify())
 ///      |                            ^                                                        |
 ///      |                            +--------------------------------------------------------+
 ///      +--close()--> closed: never runs or notifies again
@@ -17,7 +17,8 @@
 /// Executors hold ordinary shared pointers to the same object, so it is never freed under them.
 ///
 /// Thread-safe. Costs on the way of a message: one uncontended lock in notification, two atomic
-/// operations around the callback, no allocation.
+/// operations around the callback, no allocation. What waits is counted once: by the engine that the
+/// entity is in, else here.
 #ifndef RCLRT_RCL__ENTITY_HPP_
 #define RCLRT_RCL__ENTITY_HPP_
 
@@ -29,6 +30,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -38,6 +40,7 @@
 #include "rcl/service.h"
 #include "rcl/subscription.h"
 #include "rclrt_core/callback.hpp"
+#include "rclrt_core/engine.hpp"
 #include "rclrt_core/job.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_front_end/local_publishers.hpp"
@@ -98,12 +101,9 @@ public:
   /// Throws if `depth`, as in Scheduling::depth, is too small: a job takes the oldest message. With
   /// fewer jobs than messages, later messages would lag for ever.
   void check_depth(uint32_t depth) const;
-  /// Units of work that were announced and not yet taken, at most depth().
-  std::size_t backlog() const noexcept { return backlog_.load(); }
-
   /// One stay in an executor, from on_entity_added() to on_entity_removed(). Even: in none.
   using Stay = uint32_t;
-  Stay stay() const noexcept { return stay_.load(); }
+  Stay stay() const noexcept { return stay_of(word_.load()); }
   // For the executor's base class, one call at a time:
   /// Returns false if it is in an executor already.
   bool begin_stay() noexcept;
@@ -111,17 +111,33 @@ public:
   /// run it any more. To wait for a thread that has begun, call wait_until_idle().
   void end_stay() noexcept;
 
+  // ---- For an executor on an engine
+
+  /// What a callback of the engine runs: one unit of work, with the user's callback. Nothing when this stay
+  /// has ended. May be called by several threads at once; the engine keeps the rules of the group. What the
+  /// callback throws is passed on, but for a ShutdownError when `context` is shut down.
+  std::function<bool(const rclrt_core::Job &)> job(const std::shared_ptr<Context> & context);
+  /// Until stop_notifying(), work that arrives is a job of this callback, which counts it. Begins with what
+  /// waits. Ignored when closed, and by timers.
+  void notify(rclrt_core::Engine & engine, const std::shared_ptr<rclrt_core::Callback> & callback);
+  /// On return no work is notified any more.
+  void stop_notifying() { listen({}); }
+  /// So many jobs waited in the engine when it forgot the callback: the next executor gets them.
+  void give_back(std::size_t count) { arrived(count, nullptr); }
+
+  // ---- For any other executor
+
+  /// Units of work that were announced and not yet taken, at most depth().
+  std::size_t backlog() const;
   /// Take one unit of work and run the user's callback with it. Returns whether there was any; there
   /// is none when `stay` has ended. May be called by several threads at once; the executor keeps the
   /// rules of the group. Passes on what the callback throws.
   bool take_and_run(const rclrt_core::Job & job, Stay stay);
-
   /// Have `on_ready(n)` called when n units of work have arrived: by a thread of the middleware, or
   /// the one that publishes, triggers or calls this function (for what is waiting already). It must
   /// not block and not call this entity. Replaces the one before; an empty one clears it: on return
   /// no call is in progress and none follows. Ignored when closed, and by timers.
-  void set_on_ready(OnReady on_ready);
-
+  void set_on_ready(OnReady on_ready) { listen({std::move(on_ready), nullptr, nullptr}); }
   /// For a wait set; the entity has work when any of them is ready. Not together with set_on_ready()
   /// on the same entity at the same time.
   virtual std::vector<WaitHandle> wait_handles() = 0;
@@ -137,7 +153,7 @@ public:
   }
   /// Whether its messages have a stamp that deadlines can count from (DeadlineFrom::kHeaderStamp).
   bool begins_with_stamp() const noexcept { return begins_with_stamp_; }
-  /// Wait until no thread is in take_and_run(). Returns at once if called inside a callback.
+  /// Wait until no thread runs the callback. Returns at once if called inside a callback.
   void wait_until_idle();
 
 protected:
@@ -150,8 +166,6 @@ protected:
   virtual void set_middleware_callback(rcl_event_callback_t callback, const void * user_data);
   /// `count` units arrived by another way than the middleware's callback.
   void announce(std::size_t count);
-  /// In do_take_and_run(): whether the unit to be taken had been announced, in any way.
-  static bool was_announced() noexcept;
   /// Ready while units that came by announce() wait. Made on first use; for wait_handles().
   const rcl_guard_condition_t * guard_condition(const std::shared_ptr<Context> & context);
   /// Called once by close(), before it waits.
@@ -165,8 +179,27 @@ protected:
 
 private:
   class GuardCondition;
+  /// Where the news goes that work has arrived: to a function or to a callback of an engine, or nowhere.
+  struct Listener
+  {
+    OnReady on_ready;
+    rclrt_core::Engine * engine = nullptr;
+    std::shared_ptr<rclrt_core::Callback> callback;
+  };
 
-  void arrived(std::size_t count);
+  /// `word_`: how many threads are inside the callback, whether it is closed, and the number of the stay.
+  static constexpr uint32_t kInside = (1U << 14) - 1;
+  static constexpr uint32_t kClosed = 1U << 14;
+  static constexpr uint32_t kStay = 1U << 15;
+  static Stay stay_of(uint32_t word) noexcept { return word / kStay; }
+
+  void listen(Listener listener);
+  void tell(std::size_t count, rclrt_core::Delivery * delivery);
+  /// `delivery`: where a job of an inline callback may run; null: nowhere.
+  void arrived(std::size_t count, rclrt_core::Delivery * delivery);
+  bool run(const rclrt_core::Job & job, Stay stay, bool takes_unit);
+  bool take_unit();
+  bool set_stay(bool is_in) noexcept;
   void leave() noexcept;
   void finish_closing();
 
@@ -177,22 +210,20 @@ private:
   const uint32_t least_depth_;
   const uint32_t depth_;
 
-  /// Serialises set_on_ready() and close(); held while registering with the middleware, and
+  /// Serialises listen() and close(); held while registering with the middleware, and
   /// therefore never taken in a notification.
   std::mutex registration_mutex_;
-  /// Guards on_ready_ and guard_condition_; held while they are called.
+  /// Guards the next three; held while the listener and the guard condition are called.
   std::unique_ptr<rclrt_core::Mutex> ready_mutex_;
-  OnReady on_ready_;
+  Listener listener_;
   std::unique_ptr<GuardCondition> guard_condition_;
-  std::atomic<bool> has_guard_condition_{false};
-  std::atomic<uint32_t> backlog_{0};
-  /// Threads inside take_and_run(), plus kClosed. wait_until_idle() sleeps on it.
-  std::atomic<uint32_t> running_{0};
+  uint32_t backlog_ = 0;  ///< nothing while an engine listens: then that counts
+  /// A thread that is about to run the callback counts itself, and in the same step sees the stay and whether the
+  /// entity is closed. The thread that ends the stay or closes then finds it counted, and wait_until_idle() sleeps on
+  /// this word until it is not. So sequential consistency is more than is needed, but together with `waiters_`: a
+  /// thread that waits has counted itself there before it looks here, and one that leaves looks there after.
+  std::atomic<uint32_t> word_{0};
   std::atomic<uint32_t> waiters_{0};
-  /// Written by end_stay(), which is followed by wait_until_idle(); read by threads that have counted
-  /// themselves in running_. Both words are seq_cst, so one of the two sees the other. Its writers
-  /// exclude each other by the membership's lock of the executor that observes the group.
-  std::atomic<Stay> stay_{0};
 };
 
 /// Whether the calling thread is inside a callback of any entity.

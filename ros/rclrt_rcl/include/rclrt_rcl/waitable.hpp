@@ -32,11 +32,8 @@ public:
 private:
   bool do_take_and_run(const rclrt_core::Job &) override
   {
-    const bool triggered = was_announced();
-    if (triggered) {
-      callback_();
-    }
-    return triggered;
+    callback_();
+    return true;
   }
 
   const std::shared_ptr<Context> context_;
