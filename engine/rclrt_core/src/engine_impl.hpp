@@ -4,10 +4,10 @@
 /// The engine: locks, asks the parts, unlocks, applies what they decided, wakes.
 ///
 ///   order/ready.hpp             what is ready and what is next
-///   threads/crew.hpp            threads: which sleep, which are coming, which to wake
+///   threads/worker.hpp          threads: which sleep, which are coming, which to wake
 ///   threads/lanes.hpp           which threads serve which group
 ///   threads/dispatch.hpp        which job may run next, and on which thread
-///   threads/thread_urgency.hpp  what a thread has in force
+///   threads/settle.hpp          what a thread has in force
 ///   threads/lookouts.hpp        which thread looks for work before it sleeps
 ///   threads/life.hpp            which threads spin, stop, wait and join
 ///   timers/timer_clocks.hpp     what is due, on which clock
@@ -47,11 +47,11 @@
 #include "budgets/accounts.hpp"
 #include "order/ready.hpp"
 #include "rclrt_core/engine.hpp"
-#include "threads/crew.hpp"
 #include "threads/dispatch.hpp"
 #include "threads/lanes.hpp"
 #include "threads/life.hpp"
 #include "threads/lookouts.hpp"
+#include "threads/worker.hpp"
 #include "timers/held.hpp"
 #include "timers/timer_clocks.hpp"
 #include "trace/findings.hpp"

@@ -8,7 +8,7 @@
 #include "order/ready.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/status.hpp"
-#include "threads/crew.hpp"
+#include "threads/worker.hpp"
 
 namespace rclrt_core
 {

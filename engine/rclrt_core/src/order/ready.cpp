@@ -3,7 +3,7 @@
 
 #include "order/ready.hpp"
 
-#include "threads/crew.hpp"
+#include "threads/worker.hpp"
 #include "trace/trace_log.hpp"
 
 namespace rclrt_core

@@ -26,8 +26,8 @@
 #include <string>
 #include <utility>
 
+#include "order/attribute_table.hpp"
 #include "order/backlog.hpp"
-#include "order/demand.hpp"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/group.hpp"
 #include "rclrt_core/policy.hpp"

@@ -22,7 +22,7 @@
 #include <memory>
 #include <vector>
 
-#include "threads/crew.hpp"
+#include "threads/worker.hpp"
 
 namespace rclrt_core
 {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "rclrt_core/engine.hpp"
-#include "threads/crew.hpp"
 #include "threads/life.hpp"
+#include "threads/worker.hpp"
 
 namespace rclrt_core
 {

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "rclrt_core/platform.hpp"
-#include "threads/crew.hpp"
+#include "threads/worker.hpp"
 
 namespace rclrt_core
 {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rclrt_core/platform.hpp"
-#include "threads/crew.hpp"
+#include "threads/worker.hpp"
 
 namespace rclrt_core
 {

@@ -18,7 +18,7 @@
 #include "rclrt_core/time.hpp"
 #include "rclrt_core/trace_file.hpp"
 #include "rclrt_trace/record.h"
-#include "threads/crew.hpp"
+#include "threads/worker.hpp"
 
 namespace rclrt_core
 {

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "threads/thread_urgency.hpp"
+#include "threads/settle.hpp"
 
 #include <cerrno>
 #include <mutex>

@@ -11,8 +11,8 @@
 /// that lock. Until then the worker is on its list, and *held*: it is on no other list and its thread does not
 /// end. A thread that needs the worker sooner, because the first waker may have lost its CPU, wakes it too
 /// (wake_too()). model/hand_over.pml checks these steps in every interleaving.
-#ifndef CREW_HPP_
-#define CREW_HPP_
+#ifndef WORKER_HPP_
+#define WORKER_HPP_
 
 #include <algorithm>
 #include <atomic>
@@ -27,7 +27,7 @@
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/trace_ring.hpp"
 #include "threads/arrivals.hpp"
-#include "threads/thread_urgency.hpp"
+#include "threads/settle.hpp"
 
 namespace rclrt_core
 {
@@ -256,4 +256,4 @@ struct Lane
 
 }  // namespace rclrt_core
 
-#endif  // CREW_HPP_
+#endif  // WORKER_HPP_

@@ -15,13 +15,13 @@
 /// OS refuses). Never ask for it while holding the engine's lock.
 ///
 /// While the thread publishes, somebody may *lend* it more urgency than what is decided: see Publication.
-#ifndef THREAD_URGENCY_HPP_
-#define THREAD_URGENCY_HPP_
+#ifndef SETTLE_HPP_
+#define SETTLE_HPP_
 
 #include <atomic>
 #include <memory>
 
-#include "order/demand.hpp"
+#include "order/attribute_table.hpp"
 #include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/platform.hpp"
 
@@ -153,4 +153,4 @@ private:
 
 }  // namespace rclrt_core
 
-#endif  // THREAD_URGENCY_HPP_
+#endif  // SETTLE_HPP_

@@ -10,8 +10,8 @@
 ///
 /// Attributes are 176 bytes. The engine keeps each distinct set once, in an entry that never moves and lives
 /// as long as the engine; callbacks and threads point to entries and compare a few integers.
-#ifndef DEMAND_HPP_
-#define DEMAND_HPP_
+#ifndef ATTRIBUTE_TABLE_HPP_
+#define ATTRIBUTE_TABLE_HPP_
 
 #include <algorithm>
 #include <cstdint>
@@ -165,4 +165,4 @@ inline bool suffices(const Demand & present, const Demand & needed) noexcept
 
 }  // namespace rclrt_core
 
-#endif  // DEMAND_HPP_
+#endif  // ATTRIBUTE_TABLE_HPP_
