@@ -1,8 +1,8 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * How a notifier hands work to a sleeping worker (in src/threads, crew.cpp: take_from_sleep, wake_too, lie_down,
- * wake_up, Wakes::wake_all; dispatch.cpp: released, taken; worker.cpp: sleep, gives_way; life.cpp: retire;
+ * How a notifier hands work to a sleeping worker (in src/threads, dispatch.cpp: take_from_sleep, wake_too, lie_down,
+ * wake_up, released, taken; settle.cpp: Wakes::wake_all; worker.cpp: sleep, gives_way; life.cpp: retire;
  * spin.cpp: stop), checked in every interleaving.
  *
  * Promises:

@@ -90,8 +90,7 @@ void Engine::notify(Callback & notified, std::size_t count, Delivery * delivery)
     return;
   }
   const TimePoint now = impl_->platform.now();
-  const Impl::Running * const running = Impl::running_here;
-  Worker * const publisher = running ? running->worker : nullptr;
+  Worker * const publisher = Impl::running_here;
   if (publisher) {
     publisher->handed_on = true;
   }
@@ -101,7 +100,7 @@ void Engine::notify(Callback & notified, std::size_t count, Delivery * delivery)
     return;
   }
   impl_->inherit_from_publisher(callback);
-  impl_->arrive(callback, now, count, running, section.calls, delivery);
+  impl_->arrive(callback, now, count, publisher, section, delivery);
   const bool asks_the_os =
     impl_->life.runs() && impl_->options.attributes_mode != AttributesMode::kOff;
   const bool may_be_lent =
@@ -113,27 +112,27 @@ void Engine::notify(Callback & notified, std::size_t count, Delivery * delivery)
   if (loan) {
     lend_to_publisher(*loan, publisher, impl_->platform);
   }
-  section.calls.go();
+  section.go();
 }
 
 void Engine::Impl::release(
-  CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
-  const Running * running, Calls & calls, Delivery * delivery) noexcept
+  CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count, Worker * running,
+  Section & section, Delivery * delivery) noexcept
 {
-  ReleaseStamp job;
+  Job job;
   job.release = release;
   job.ready = now;
   job.root = release;
   job.cause = callback.timer ? RCLRT_CAUSE_TIMER : RCLRT_CAUSE_MESSAGE;
   TimePoint inherited = kNever;
   if (running) {
-    const Job & publisher = running->worker->job;
+    const Job & publisher = running->job;
     inherited = publisher.deadline;
     job.root = publisher.root;
     job.cause = RCLRT_CAUSE_JOB;
     job.by_sequence = publisher.sequence;
-    job.by_callback = running->worker->callback->id();
-    job.by_engine = running->engine->number;
+    job.by_callback = running->callback->id();
+    job.by_engine = running->engine.number;
   } else if (callback.learned >= Duration::zero()) {
     inherited = add_saturating(release, callback.learned);
     job.is_expected = true;
@@ -144,14 +143,14 @@ void Engine::Impl::release(
   job.found_busy(dispatch.what_is_busy(callback));
   const bool may_deliver = delivery && callback.inlining;
   if (ready.release(callback, job, count) && !(may_deliver && deliver(callback, *delivery))) {
-    dispatch.released(callback, calls);
+    dispatch.released(callback, section);
   }
 }
 
 // What a job publishes is not held: it belongs to the time at which that job runs. Nor is anything while nobody spins:
 // then one thread at a time takes what there is in its order.
 void Engine::Impl::arrive(
-  CallbackNode & callback, TimePoint now, std::size_t count, const Running * running, Calls & calls,
+  CallbackNode & callback, TimePoint now, std::size_t count, Worker * running, Section & section,
   Delivery * delivery) noexcept
 {
   const bool may_wait = !running && !callback.sets_clock && life.runs();
@@ -159,7 +158,7 @@ void Engine::Impl::arrive(
     may_wait && !clock_setters.all.empty() &&
     (!held.empty() || (clocks.drive_simulated_timers() && clock_setters.waiting_since() != kNever));
   if (!waits) {
-    release(callback, now, now, count, running, calls, delivery);
+    release(callback, now, now, count, running, section, delivery);
     if (callback.sets_clock && callback.clock_waits_since == kNever) {
       callback.clock_waits_since = now;
     }
@@ -168,22 +167,22 @@ void Engine::Impl::arrive(
   if (held.full()) {
     const Held::Arrival oldest = held.pop();
     if (oldest.callback) {
-      release(*oldest.callback, oldest.time, now, oldest.count, nullptr, calls);
+      release(*oldest.callback, oldest.time, now, oldest.count, nullptr, section);
     }
   }
   held.push({&callback, count, now});
 }
 
-bool Engine::Impl::release_held(Calls & calls) noexcept
+bool Engine::Impl::release_held(Section & section) noexcept
 {
   const TimePoint since = life.runs() ? clock_setters.waiting_since() : kNever;
   for (int released = 0; !held.empty() && held.front().time < since; ++released) {
-    if (released == kMostHeldAtOnce || !calls.has_room()) {
+    if (released == kMostHeldAtOnce || !section.has_room()) {
       return true;
     }
     const Held::Arrival arrival = held.pop();
     if (arrival.callback) {
-      release(*arrival.callback, arrival.time, platform.now(), arrival.count, nullptr, calls);
+      release(*arrival.callback, arrival.time, platform.now(), arrival.count, nullptr, section);
     }
   }
   return false;
@@ -194,11 +193,11 @@ bool Engine::Impl::release_held(Calls & calls) noexcept
 void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
 {
   if (
-    !callback.inherit_priority || !running_here || running_here->engine != this ||
-    running_here->worker->job.priority <= callback.priority) {
+    !callback.inherit_priority || !running_here || &running_here->engine != this ||
+    running_here->job.priority <= callback.priority) {
     return;
   }
-  const Worker & publisher = *running_here->worker;
+  const Worker & publisher = *running_here;
   ready.change(callback, [&] {
     callback.priority = publisher.job.priority;
     const AttributesEntry & theirs = *publisher.callback->policy;
@@ -216,7 +215,7 @@ void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
 // By the worker's own thread, for the job that it runs.
 void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns) noexcept
 {
-  Worker & worker = *running_here->worker;
+  Worker & worker = *running_here;
   CallbackNode & callback = *worker.callback;
   if (!callback.inherits_deadlines()) {
     return;
@@ -247,11 +246,11 @@ void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried, int64_t st
   }
 }
 
-thread_local const Engine::Impl::Running * Engine::Impl::running_here = nullptr;
+thread_local Worker * Engine::Impl::running_here = nullptr;
 
 const Job * current_job() noexcept
 {
-  return Engine::Impl::running_here ? &Engine::Impl::running_here->worker->job : nullptr;
+  return Engine::Impl::running_here ? &Engine::Impl::running_here->job : nullptr;
 }
 
 bool gives_up_job() noexcept
@@ -263,8 +262,8 @@ bool gives_up_job() noexcept
 // The courier's job is the outermost: its thread has none else to begin with.
 bool runs_inline() noexcept
 {
-  const Engine::Impl::Running * running = Engine::Impl::running_here;
-  while (running && !running->worker->is_courier) {
+  const Worker * running = Engine::Impl::running_here;
+  while (running && !running->is_courier) {
     running = running->outer;
   }
   return running != nullptr;
@@ -275,7 +274,7 @@ TimePoint deadline_to_publish() noexcept
   if (!Engine::Impl::running_here) {
     return kNever;
   }
-  Worker & worker = *Engine::Impl::running_here->worker;
+  Worker & worker = *Engine::Impl::running_here;
   worker.handed_on = true;
   return worker.job.deadline;
 }
@@ -283,14 +282,14 @@ TimePoint deadline_to_publish() noexcept
 void inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns) noexcept
 {
   if (Engine::Impl::running_here) {
-    Engine::Impl::running_here->engine->inherit_deadline(carried, stamp_ns);
+    Engine::Impl::running_here->engine.inherit_deadline(carried, stamp_ns);
   }
 }
 
 void note_taken(uint64_t publisher, uint64_t number) noexcept
 {
   if (Engine::Impl::running_here) {
-    Worker & worker = *Engine::Impl::running_here->worker;
+    Worker & worker = *Engine::Impl::running_here;
     worker.publisher = publisher;
     worker.message = number;
   }
@@ -301,8 +300,8 @@ void note_published(uint64_t publisher, uint64_t number) noexcept
   if (!Engine::Impl::running_here) {
     return;
   }
-  Engine::Impl & engine = *Engine::Impl::running_here->engine;
-  Worker & worker = *Engine::Impl::running_here->worker;
+  Engine::Impl & engine = Engine::Impl::running_here->engine;
+  Worker & worker = *Engine::Impl::running_here;
   worker.handed_on = true;  // also if nobody has asked for the deadline: some RMWs tell no stamps
   if (!worker.ring.keeps()) {
     return;
@@ -329,8 +328,8 @@ void note_published(uint64_t publisher, uint64_t number) noexcept
 
 bool Engine::runs_here() const noexcept
 {
-  const Impl::Running * running = Impl::running_here;
-  while (running && running->engine != impl_.get()) {
+  const Worker * running = Impl::running_here;
+  while (running && &running->engine != impl_.get()) {
     running = running->outer;
   }
   return running != nullptr;
@@ -382,7 +381,7 @@ Status Engine::set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlin
     std::swap(impl_->deadlines, deadlines);
     for (const auto & worker : impl_->life.workers()) {
       if (worker->sleeping) {
-        take_from_sleep(*worker, {}, section.calls);  // to ask for a slot
+        take_from_sleep(*worker, {}, section);  // to ask for a slot
       }
     }
   }

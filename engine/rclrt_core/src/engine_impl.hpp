@@ -4,10 +4,10 @@
 /// The engine: locks, asks the parts, unlocks, applies what they decided, wakes.
 ///
 ///   order/ready.hpp             what is ready and what is next
-///   threads/worker.hpp          threads: which sleep, which are coming, which to wake
+///   threads/worker.hpp          a thread that runs jobs
 ///   threads/lanes.hpp           which threads serve which group
-///   threads/dispatch.hpp        which job may run next, and on which thread
-///   threads/settle.hpp          what a thread has in force
+///   threads/dispatch.hpp        lanes: which threads sleep, which are coming; which job runs next, and where
+///   threads/settle.hpp          what a thread has in force; changes and wakes threads after the lock
 ///   threads/lookouts.hpp        which thread looks for work before it sleeps
 ///   threads/life.hpp            which threads spin, stop, wait and join
 ///   timers/timer_clocks.hpp     what is due, on which clock
@@ -45,13 +45,13 @@
 #include <vector>
 
 #include "budgets/accounts.hpp"
+#include "order/attribute_table.hpp"
 #include "order/ready.hpp"
 #include "rclrt_core/engine.hpp"
 #include "threads/dispatch.hpp"
 #include "threads/lanes.hpp"
 #include "threads/life.hpp"
 #include "threads/lookouts.hpp"
-#include "threads/worker.hpp"
 #include "timers/held.hpp"
 #include "timers/timer_clocks.hpp"
 #include "trace/findings.hpp"
@@ -79,14 +79,8 @@ public:
   using Lock = Life::Lock;
   using Workers = Life::Workers;
 
-  // Callbacks on this thread, the innermost first: one that calls run_one() has others on top of it.
-  struct Running
-  {
-    Impl * engine;
-    Worker * worker;
-    const Running * outer;
-  };
-  static thread_local const Running * running_here;
+  /// Whose job runs on this thread: the innermost, as a job that calls run_one() has others on top of it.
+  static thread_local Worker * running_here;
 
   // membership.cpp
   Status add_callback(
@@ -97,17 +91,17 @@ public:
   CallbackNode * known(const std::shared_ptr<Callback> & callback) const noexcept;
 
   // engine.cpp
-  /// Under `mutex`. `running`: the job that publishes, or null. A callback without a deadline of its own inherits
+  /// Under `mutex`. `running`: whose job publishes, or null. A callback without a deadline of its own inherits
   /// that of the job.
   void release(
-    CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count,
-    const Running * running, Calls & calls, Delivery * delivery = nullptr) noexcept;
+    CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count, Worker * running,
+    Section & section, Delivery * delivery = nullptr) noexcept;
   /// Releases what has arrived, or keeps it if it has to wait for a clock. Under `mutex`, as the next three.
   void arrive(
-    CallbackNode & callback, TimePoint now, std::size_t count, const Running * running,
-    Calls & calls, Delivery * delivery) noexcept;
+    CallbackNode & callback, TimePoint now, std::size_t count, Worker * running, Section & section,
+    Delivery * delivery) noexcept;
   /// Release what waits for no clock any more, at most a few. Returns whether there is more: leave the lock in between.
-  bool release_held(Calls & calls) noexcept;
+  bool release_held(Section & section) noexcept;
   void inherit_from_publisher(CallbackNode & callback) noexcept;
   void inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns) noexcept;
 
@@ -117,9 +111,9 @@ public:
   void run_delivered() noexcept;
 
   // timers.cpp; under `mutex`
-  void arm(TimerNode & timer, int64_t after_ns, Calls & calls) noexcept;
+  void arm(TimerNode & timer, int64_t after_ns, Section & section) noexcept;
   /// Release at most a few timers that are due. Returns whether more are: leave the lock in between.
-  bool release_due(ClockState & clock, Calls & calls) noexcept;
+  bool release_due(ClockState & clock, Section & section) noexcept;
   /// Release all that are due on the clocks that a worker drives. Leaves the lock in between.
   void release_all_due(Section & section) noexcept;
 
@@ -138,7 +132,7 @@ public:
   /// By the worker's thread: make stand what was decided for its job. Not under `mutex`.
   void settle(Worker & worker) noexcept;
   bool decide_less(Worker & worker, const ThreadUrgency::Outcome & refused) noexcept;
-  void finish(Worker & worker, bool found_work, Calls & calls) noexcept;
+  void finish(Worker & worker, bool found_work, Section & section) noexcept;
   void sleep(Worker & worker, TimePoint until, Section & section) noexcept;
   void handle_exception(const Callback & callback) noexcept;
 

@@ -179,7 +179,7 @@ Status Engine::add_group_again(const std::shared_ptr<Group> & group)
   }
   if (node->budget) {
     Section section(*impl_->mutex);
-    impl_->budgets.recall(*node->budget, section.calls);
+    impl_->budgets.recall(*node->budget, section);
   }
   return impl_->accept(node);
 }
@@ -320,7 +320,7 @@ Status Engine::Impl::add_callback(
   }
   if (timer && timer->autostart) {
     Section section(*mutex);
-    arm(*node->timer, timer->first.value_or(timer->period).count(), section.calls);
+    arm(*node->timer, timer->first.value_or(timer->period).count(), section);
   }
   return {};
 }
@@ -355,7 +355,7 @@ uint64_t Engine::remove(const std::shared_ptr<Callback> & callback)
     if (node->sets_clock) {
       auto & setters = impl_->clock_setters.all;
       setters.erase(std::remove(setters.begin(), setters.end(), node), setters.end());
-      while (impl_->release_held(section.calls)) {
+      while (impl_->release_held(section)) {
         section.leave();
         section.enter();
       }

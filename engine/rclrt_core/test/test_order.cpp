@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "../src/order/backlog.hpp"
+#include "../src/order/ready.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/policy.hpp"
 #include "rclrt_core/status.hpp"
@@ -322,9 +322,9 @@ TEST(Errors, name_the_task_and_the_reason)
 
 // ---- Jobs that are counted, not stored: many at once are as many one by one.
 
-ReleaseStamp numbered(uint64_t sequence)
+Job numbered(uint64_t sequence)
 {
-  ReleaseStamp stamp;
+  Job stamp;
   stamp.sequence = sequence;
   return stamp;
 }
@@ -356,7 +356,7 @@ TEST(Backlog, of_many_jobs_counts_all_and_their_numbers_never_go_back)
         ASSERT_EQ(backlog.pop().sequence, front);
         ASSERT_GE(front, popped) << "depth " << depth;
         ASSERT_LT(front, next);
-        if (depth <= Backlog::kMaxStamps) {
+        if (depth <= Backlog::kMaxRuns) {
           ASSERT_EQ(front, waiting.front());
         }
         popped = front;

@@ -16,8 +16,8 @@
 namespace rclrt_core
 {
 
-/// The values that are fixed when a job is released.
-struct ReleaseStamp
+/// Its values are fixed when it is released, but for the last three and the deadline (see inherit_deadline()).
+struct Job
 {
   /// Nominal release: the timer's phase grid (lateness never shifts it), or arrival of the message.
   TimePoint release{};
@@ -39,18 +39,14 @@ struct ReleaseStamp
   uint8_t waited_for : 2;
   /// The deadline is a guess after the callback's last message, until this one is taken.
   bool is_expected : 1;
-
-  ReleaseStamp() noexcept : waited_for(RCLRT_WAITED_FOR_NOTHING), is_expected(false) {}
-  void found_busy(rclrt_job_wait what) noexcept { waited_for = what & 3; }
-};
-
-struct Job : ReleaseStamp
-{
   /// The budget of a timer or subscription is Criticality::kLow, and the deadline has passed. The thread that runs the job
   /// takes the message, and does nothing with it.
-  bool is_given_up = false;
-  /// Priority of the callback; larger is more urgent.
+  bool is_given_up : 1;
+  /// Priority of the callback when the job is taken; larger is more urgent.
   int priority = 0;
+
+  Job() noexcept : waited_for(RCLRT_WAITED_FOR_NOTHING), is_expected(false), is_given_up(false) {}
+  void found_busy(rclrt_job_wait what) noexcept { waited_for = what & 3; }
 };
 
 /// The job the calling thread executes now, or nullptr outside of callbacks. Messages that a

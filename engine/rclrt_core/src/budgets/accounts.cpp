@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "timers/timer_clocks.hpp"
+
 namespace rclrt_core
 {
 namespace
@@ -160,7 +162,7 @@ void Accounts::join(
   callback.budget = std::move(budget);
   if (!node.group) {
     if (node.is_gone) {
-      engine_.budgets.recall(node, section.calls);
+      engine_.budgets.recall(node, section);
     }
     node.members.push_back(&callback);
   }
@@ -222,7 +224,7 @@ void Accounts::admit_all()
   for (const auto & [arrival, node] : budgets) {
     {
       Section section(engine_.mutex);
-      engine_.budgets.admit(*node, claim->has_room, claim->period, section.calls);
+      engine_.budgets.admit(*node, claim->has_room, claim->period, section);
       if (node->callback && node->callback->timer) {
         follow_period(*node->callback->timer);
       }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "budgets/budgets.hpp"
+#include "order/attribute_table.hpp"
 #include "rclrt_core/budget.hpp"
 #include "rclrt_core/engine.hpp"
 #include "trace/findings.hpp"

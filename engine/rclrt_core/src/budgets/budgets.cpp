@@ -60,7 +60,7 @@ Status Budgets::watch_with(
     Section section(mutex_);
     enforces_ = true;
     next_look_ = kNever;
-    look_by(TimePoint{}, section.calls);  // at jobs that run already
+    look_by(TimePoint{}, section);  // at jobs that run already
   }
   return started;
 }
@@ -79,17 +79,16 @@ void Budgets::end_watch()
   thread_->join();
   thread_.reset();
   thread_id_.store(0);
-  Calls calls;  // remain empty: no thread is left
-  const std::lock_guard<Mutex> lock(mutex_);
+  Section section(mutex_);  // wakes nobody: no thread is left
   word_.store(kSleeps, std::memory_order_relaxed);
   while (!demoted_.empty()) {  // O(n log n) in them; no job runs
-    renew(*demoted_.begin(), TimePoint{}, calls);
+    renew(*demoted_.begin(), TimePoint{}, section);
   }
 }
 
 // ---- By the thread of the job
 
-void Budgets::begin(Worker & worker, Calls & calls) noexcept
+void Budgets::begin(Worker & worker, Section & section) noexcept
 {
   BudgetNode & node = *worker.callback->budget;
   const TimePoint now = platform_.now();
@@ -101,11 +100,11 @@ void Budgets::begin(Worker & worker, Calls & calls) noexcept
   watched_.push_back(worker);
   worker.callback->statistics.without_room += node.has_room ? 0 : 1;
   if (node.running == 1 && now >= node.end) {
-    renew(node, add_saturating(now, node.period), calls);
+    renew(node, add_saturating(now, node.period), section);
   }
-  follow(worker, calls);
+  follow(worker, section);
   limit(worker);
-  look_by(next_look(node, now), calls);
+  look_by(next_look(node, now), section);
 }
 
 // The watch looks by the end of the period at the latest, because the job has begun.
@@ -135,10 +134,10 @@ void Budgets::forget(BudgetNode & node) noexcept
   take_from_demoted(node);
 }
 
-void Budgets::recall(BudgetNode & node, Calls & calls) noexcept
+void Budgets::recall(BudgetNode & node, Section & section) noexcept
 {
   node.is_gone = false;
-  renew(node, TimePoint{}, calls);
+  renew(node, TimePoint{}, section);
 }
 
 void Budgets::take_from_demoted(BudgetNode & node) noexcept
@@ -194,7 +193,7 @@ void Budgets::set_demoted(BudgetNode & node, bool is_demoted) noexcept
   if (node.group) {
     ready_.change(*node.group, change);
   } else {
-    ready_.change(node.members, change);
+    ready_.change_all(node.members, change);
   }
 }
 
@@ -209,7 +208,7 @@ bool Budgets::count(CallbackNode & callback) noexcept
   return !std::exchange(node.told, true);
 }
 
-void Budgets::renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept
+void Budgets::renew(BudgetNode & node, TimePoint end, Section & section) noexcept
 {
   take_from_demoted(node);
   node.end = end;
@@ -223,19 +222,19 @@ void Budgets::renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept
   // A job that waits is as urgent as it was.
   for (const CallbackNode * member : node.members) {
     if (!member->backlog.empty()) {
-      dispatch_.released(*member, calls);
+      dispatch_.released(*member, section);
     }
   }
   if (node.group) {
     for (GroupQueue * queue : {node.group->queue.get(), node.group->timer_queue.get()}) {
       if (queue && !queue->callbacks.empty()) {
-        dispatch_.released(queue->first(), calls);
+        dispatch_.released(queue->first(), section);
       }
     }
   }
 }
 
-void Budgets::admit(BudgetNode & node, bool has_room, Duration period, Calls & calls) noexcept
+void Budgets::admit(BudgetNode & node, bool has_room, Duration period, Section & section) noexcept
 {
   node.period = period;
   if (has_room == std::exchange(node.has_room, has_room)) {
@@ -245,22 +244,22 @@ void Budgets::admit(BudgetNode & node, bool has_room, Duration period, Calls & c
     take_from_demoted(node);
     set_demoted(node, true);
   } else {
-    renew(node, TimePoint{}, calls);
+    renew(node, TimePoint{}, section);
   }
   if (node.running > 0) {
-    look_by(TimePoint{}, calls);  // jobs that run follow
+    look_by(TimePoint{}, section);  // jobs that run follow
   }
 }
 
 // A job that runs follows what has become of its budget.
-void Budgets::follow(Worker & worker, Calls & calls) noexcept
+void Budgets::follow(Worker & worker, Section & section) noexcept
 {
   const bool is_demoted = worker.callback->is_demoted();
   if (is_demoted == std::exchange(worker.runs_demoted, is_demoted) || worker.is_left_alone) {
     return;
   }
   worker.urgency.decide(Dispatch::needs(worker));
-  calls.settle(worker);
+  section.settle(worker);
 }
 
 // Several jobs may run, and use the budget together.
@@ -292,12 +291,12 @@ TimePoint Budgets::next_look(const BudgetNode & node, TimePoint now) const noexc
   return std::min(node.end, add_saturating(now, sleep));
 }
 
-void Budgets::look_by(TimePoint time, Calls & calls) noexcept
+void Budgets::look_by(TimePoint time, Section & section) noexcept
 {
   if (enforces_ && time < next_look_) {
     next_look_ = time;
     word_.store(kLooks, std::memory_order_relaxed);
-    calls.wake(platform_, word_);
+    section.wake(platform_, word_);
   }
 }
 
@@ -359,13 +358,13 @@ bool Budgets::look_at_some() noexcept
   {
     Section section(mutex_);
     for (Seen & one : seen) {
-      if (!section.calls.has_room(kMostOfOne)) {
+      if (!section.has_room(kMostOfOne)) {
         section.leave();
         section.enter();
       }
       Worker & worker = *one.worker;
       const bool still_runs = worker.in_watched.is_linked() && worker.budget_jobs == one.job;
-      if (still_runs && look(worker, one.cpu_ns, now, section.calls)) {
+      if (still_runs && look(worker, one.cpu_ns, now, section)) {
         one.tell = worker.callback;
       }
     }
@@ -379,7 +378,7 @@ bool Budgets::look_at_some() noexcept
 }
 
 // Returns whether that it is over its budget is to be told.
-bool Budgets::look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls) noexcept
+bool Budgets::look(Worker & worker, int64_t cpu_ns, TimePoint now, Section & section) noexcept
 {
   BudgetNode & node = *worker.callback->budget;
   const bool was_demoted = node.is_demoted;
@@ -387,9 +386,9 @@ bool Budgets::look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls
   needs_more |= node.is_spent && now >= node.end;  // it may have had no CPU since
   const bool is_told = needs_more && count(*worker.callback);
   if (now >= node.end) {  // what was used since then counts in the old period
-    renew(node, end_after(node, now), calls);
+    renew(node, end_after(node, now), section);
   }
-  follow(worker, calls);
+  follow(worker, section);
   limit(worker);
   // Other threads that run jobs with this budget follow in another round.
   const bool concerns_others = node.is_demoted != was_demoted && node.running > 1;
@@ -402,14 +401,13 @@ bool Budgets::renew_some() noexcept
 {
   const TimePoint now = platform_.now();
   Section section(mutex_);
-  for (std::size_t i = 0; i < kMaxLooks && !demoted_.empty() && section.calls.has_room(kMostOfOne);
-       ++i) {
+  for (std::size_t i = 0; i < kMaxLooks && !demoted_.empty() && section.has_room(kMostOfOne); ++i) {
     BudgetNode & node = *demoted_.begin();
     if (node.end > now || node.running > 0) {  // if it runs, the next round renews it
       next_look_ = std::min(next_look_, node.end);
       return false;
     }
-    renew(node, node.end, section.calls);
+    renew(node, node.end, section);
   }
   return !demoted_.empty();
 }

@@ -23,15 +23,64 @@
 #define BUDGETS_HPP_
 
 #include <atomic>
+#include <boost/container/static_vector.hpp>
 #include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "threads/dispatch.hpp"
 
 namespace rclrt_core
 {
+
+/// What a callback, a group or a chain has used of its budget.
+struct BudgetNode
+{
+  /// The callbacks of a chain: each of them moves in its queue when it is demoted.
+  static constexpr std::size_t kMaxMembers = 16;
+  using Members = boost::container::static_vector<CallbackNode *, kMaxMembers>;
+
+  BudgetNode(CallbackNode & its_callback, const Budget & its_budget)
+  : callback(&its_callback), budget(its_budget)
+  {
+  }
+  BudgetNode(GroupNode & its_group, const Budget & its_budget)
+  : group(&its_group), budget(its_budget)
+  {
+  }
+  BudgetNode(std::string its_chain, const Budget & its_budget)
+  : chain(std::move(its_chain)), budget(its_budget)
+  {
+  }
+
+  // Whose it is: one of the three. For the first and the last, `members` are those that are here.
+  CallbackNode * const callback = nullptr;
+  GroupNode * const group = nullptr;
+  const std::string chain;
+  Members members;  // changed under both locks of the engine
+  const Budget budget;
+  uint64_t number = 0;              // in order of arrival
+  Duration period = budget.period;  // in force: see accounts.hpp
+  bool has_room = true;             // likewise
+  bool told_of_room = false;        // that it has none; under the configuration lock, as the next
+  bool told_of_period = false;
+  const AttributesEntry * background = nullptr;  // what jobs get that are demoted
+  TimePoint end{};                               // of the period
+  Duration used{0};                              // in the period
+  uint32_t running = 0;                          // jobs that use it
+  bool is_spent = false;                         // the period's budget is used up
+  bool is_over = false;                          // and it was not enough
+  bool is_demoted = false;
+  bool told = false;
+  bool is_gone = false;                     // whose it is, from the engine
+  intrusive::set_member_hook<> in_demoted;  // of Budgets::demoted_, by `end`
+
+  bool demotes() const noexcept { return budget.on_overrun == OnOverrun::kDemote; }
+};
 
 class Budgets
 {
@@ -56,7 +105,7 @@ public:
   // ---- Under the engine's lock
 
   /// The worker has taken a job of a callback with a budget, and is about to begin.
-  void begin(Worker & worker, Calls & calls) noexcept;
+  void begin(Worker & worker, Section & section) noexcept;
   /// It has ended, when its thread had used so much CPU time. Returns whether that is to be told.
   bool end(Worker & worker, int64_t cpu_ns) noexcept;
   /// Whether this job is one to be given up (see Job::is_given_up). Only of a callback with a budget.
@@ -64,9 +113,9 @@ public:
   /// The callback or group, or the last callback of the chain, is about to be removed.
   void forget(BudgetNode & node) noexcept;
   /// The group or chain is back.
-  void recall(BudgetNode & node, Calls & calls) noexcept;
+  void recall(BudgetNode & node, Section & section) noexcept;
   /// Whether it has more than the background from here on, and with which period.
-  void admit(BudgetNode & node, bool has_room, Duration period, Calls & calls) noexcept;
+  void admit(BudgetNode & node, bool has_room, Duration period, Section & section) noexcept;
 
 private:
   struct EarlierEnd
@@ -81,7 +130,7 @@ private:
   bool begin_round() noexcept;
   bool look_at_some() noexcept;
   bool renew_some() noexcept;
-  bool look(Worker & worker, int64_t cpu_ns, TimePoint now, Calls & calls) noexcept;
+  bool look(Worker & worker, int64_t cpu_ns, TimePoint now, Section & section) noexcept;
 
   static TimePoint end_after(const BudgetNode & node, TimePoint now) noexcept;
   bool charge(Worker & worker, int64_t cpu_ns) noexcept;
@@ -89,12 +138,12 @@ private:
   void set_demoted(BudgetNode & node, bool is_demoted) noexcept;
   void take_from_demoted(BudgetNode & node) noexcept;
   static bool count(CallbackNode & callback) noexcept;
-  void renew(BudgetNode & node, TimePoint end, Calls & calls) noexcept;
-  void follow(Worker & worker, Calls & calls) noexcept;
+  void renew(BudgetNode & node, TimePoint end, Section & section) noexcept;
+  void follow(Worker & worker, Section & section) noexcept;
   static Duration left_for_one(const BudgetNode & node) noexcept;
   void limit(Worker & worker) noexcept;
   TimePoint next_look(const BudgetNode & node, TimePoint now) const noexcept;
-  void look_by(TimePoint time, Calls & calls) noexcept;
+  void look_by(TimePoint time, Section & section) noexcept;
 
   static constexpr uint32_t kSleeps = 0;  // values of word_
   static constexpr uint32_t kLooks = 1;

@@ -67,6 +67,40 @@ Finding finding_of(const Callback & callback, Duration bound, Duration took, boo
 
 }  // namespace
 
+// At the same level the OS prefers nobody: then the order of the lane decides alone.
+bool Dispatch::may_be_inline(
+  const CallbackNode & callback, uint32_t level, const std::list<Lane> & lanes,
+  const std::vector<std::shared_ptr<Worker>> & workers) const noexcept
+{
+  const GroupQueue & queue = *callback.queue;
+  const Lane & lane = *queue.lane;
+  const Demand wanted = callback.demand();
+  // Under SCHED_DEADLINE no thread of the middleware is urgent enough.
+  const bool can =
+    level >= wanted.level() && !wanted.policy->is_ext() && !wanted.cpus->asks_for_cpus;
+  const bool is_first =
+    queue.in_lane.is_linked() && &*lane.ready.begin() == &queue && &queue.first() == &callback;
+  if (!can || !is_first || lane.running >= lane.places()) {
+    return false;
+  }
+  const auto is_preferred = [&wanted](const Demand & other) { return outranks(other, wanted); };
+  return std::none_of(
+           lanes.begin(), lanes.end(),
+           [&](const Lane & other) {
+             return !other.ready.empty() && is_preferred(other.ready.begin()->first().demand());
+           }) &&
+         std::none_of(workers.begin(), workers.end(), [&](const auto & worker) {
+           return worker->callback && is_preferred(worker->job_demand);
+         });
+}
+
+void Dispatch::taken_by(Worker & courier, const CallbackNode & callback) noexcept
+{
+  courier.place = callback.queue->lane;
+  ++courier.place->running;
+  courier.place->has_courier = true;
+}
+
 void Delivery::run() noexcept { engine_->run_delivered(); }
 
 bool Engine::Impl::deliver(CallbackNode & callback, Delivery & delivery) noexcept

@@ -70,7 +70,7 @@ StampedDeadline deadline_from_stamp(
 
 DeadlineFrom deadline_counts_from() noexcept
 {
-  return Engine::Impl::running_here ? Engine::Impl::running_here->worker->callback->deadline_from()
+  return Engine::Impl::running_here ? Engine::Impl::running_here->callback->deadline_from()
                                     : DeadlineFrom::kRelease;
 }
 
@@ -92,7 +92,7 @@ Clocks read_clocks(Platform & platform) noexcept
 }
 
 TimePoint count_from_stamp(
-  CallbackNode & callback, const ReleaseStamp & job, int64_t stamp_ns, const Clocks & both) noexcept
+  CallbackNode & callback, const Job & job, int64_t stamp_ns, const Clocks & both) noexcept
 {
   StampNode & stamps = *callback.stamps;
   const StampedDeadline found = deadline_from_stamp(

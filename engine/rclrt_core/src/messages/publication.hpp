@@ -29,8 +29,7 @@ Clocks read_clocks(Platform & platform) noexcept;
 /// The deadline of a job that has taken a message with this stamp. A stamp that is not believed counts, and is kept to be
 /// told the first time. Under the engine's lock, by the thread of the job.
 TimePoint count_from_stamp(
-  CallbackNode & callback, const ReleaseStamp & job, int64_t stamp_ns,
-  const Clocks & both) noexcept;
+  CallbackNode & callback, const Job & job, int64_t stamp_ns, const Clocks & both) noexcept;
 /// A stamp that was not believed.
 Finding finding_of(const CallbackNode & callback, const StampedDeadline & found);
 

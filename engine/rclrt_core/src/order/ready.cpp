@@ -3,7 +3,8 @@
 
 #include "order/ready.hpp"
 
-#include "threads/worker.hpp"
+#include "budgets/budgets.hpp"
+#include "timers/timer_clocks.hpp"
 #include "trace/trace_log.hpp"
 
 namespace rclrt_core
@@ -18,6 +19,141 @@ void erase_from(Set & set, Node & node) noexcept
 }
 
 }  // namespace
+
+Backlog::Backlog(uint32_t depth)
+: depth_(depth), capacity_(std::min(depth, kMaxRuns)), runs_(new Run[capacity_])
+{
+}
+
+TimePoint Backlog::earliest_deadline() const noexcept
+{
+  TimePoint earliest = kNever;
+  for (uint32_t i = 0; i < used_; ++i) {
+    earliest = std::min(earliest, run(i).deadline);
+  }
+  return earliest;
+}
+
+uint32_t Backlog::push(const Job & stamp, uint32_t count) noexcept
+{
+  const uint32_t dropped = count > depth_ - size_ ? count - (depth_ - size_) : 0;
+  drop(dropped);
+  size_ += count;
+  if (used_ == capacity_ && run(0).count == 1) {
+    run(used_ - 1).count += count;
+    return dropped;
+  }
+  if (used_ == capacity_) {  // the two oldest become one, with the stamp of the second
+    const uint32_t older = run(0).count;
+    first_ = (first_ + 1) % capacity_;
+    run(0).sequence -= older;
+    run(0).count += older;
+    --used_;
+  }
+  run(used_++) = Run{stamp, count};
+  return dropped;
+}
+
+Job Backlog::pop() noexcept
+{
+  const Job oldest = front();
+  drop(1);
+  return oldest;
+}
+
+void Backlog::drop(uint32_t count) noexcept
+{
+  size_ -= count;
+  while (count > 0) {
+    Run & oldest = run(0);
+    const uint32_t at_once = std::min(count, oldest.count);
+    oldest.sequence += at_once;
+    oldest.count -= at_once;
+    count -= at_once;
+    if (oldest.count == 0) {
+      first_ = (first_ + 1) % capacity_;
+      --used_;
+    }
+  }
+}
+
+CallbackNode::CallbackNode(CallbackOptions options, uint32_t callback_id, const void * its_engine)
+: Callback(
+    std::move(options.name), options.kind, callback_id, options.relative_deadline,
+    options.deadline_from),
+  run(std::move(options.run)),
+  overrun_rule(options.overrun_rule.value_or(OverrunRule::kQueueAll)),
+  inherit_priority(options.inherit_priority),
+  sets_clock(options.sets_clock),
+  own_priority(options.queue_priority),
+  priority(options.queue_priority),
+  engine(its_engine),
+  backlog(options.depth)
+{
+}
+
+CallbackNode::~CallbackNode() = default;
+
+bool CallbackNode::is_demoted() const noexcept
+{
+  return budget && budget->is_demoted && budget->background->level < policy->level;
+}
+
+const AttributesEntry & CallbackNode::policy_in_group() const noexcept
+{
+  return budget && budget->group ? *policy : policy_now();
+}
+
+Urgency CallbackNode::urgency_now() const noexcept
+{
+  Urgency now = urgency;
+  if (is_demoted()) {
+    now.level = budget->background->level;
+    now.os_deadline_ns = budget->background->relative_deadline_ns;
+  }
+  return now;
+}
+
+const AttributesEntry & CallbackNode::policy_now() const noexcept
+{
+  return is_demoted() ? *budget->background : *policy;
+}
+
+TimePoint CallbackNode::place(const Job & job) const noexcept
+{
+  return timer && timer->follows_a_told_clock() ? job.ready : job.release;
+}
+
+void CallbackNode::clock_was_set() noexcept
+{
+  if (!backlog.empty()) {
+    clock_waits_since = backlog.front().release;
+  } else if (running == 0) {
+    clock_waits_since = kNever;
+  }
+}
+
+TimePoint CallbackNode::deadline(TimePoint release, TimePoint inherited) const noexcept
+{
+  const bool is_own = stamps ? inherited == kNever : !inherits_deadlines();
+  return is_own ? add_saturating(release, relative_deadline()) : inherited;
+}
+
+Demand CallbackNode::demand() const noexcept
+{
+  const AttributesEntry & now = policy_now();
+  return {&now, cpus, now.is_ext() ? time_point_of(urgency.os_deadline_ns) : kNever};
+}
+
+bool MoreUrgent::operator()(const GroupQueue & a, const GroupQueue & b) const noexcept
+{
+  const CallbackNode & of_a = a.first();
+  const CallbackNode & of_b = b.first();
+  if (!of_a.budget && !of_b.budget) {  // nearly always
+    return more_urgent(of_a.urgency, of_b.urgency);
+  }
+  return more_urgent(of_a.urgency_now(), of_b.urgency_now());
+}
 
 void Ready::unlink(GroupQueue & queue) noexcept
 {
@@ -46,8 +182,7 @@ void Ready::unlink(CallbackNode & callback) noexcept
 void Ready::link(CallbackNode & callback) noexcept
 {
   if (!callback.backlog.empty()) {
-    Job job;
-    static_cast<ReleaseStamp &>(job) = callback.backlog.front();
+    Job job = callback.backlog.front();
     job.priority = callback.priority;
     // A later message with an earlier deadline waits for the oldest one to be run, and lends it its own.
     job.deadline = callback.backlog.earliest_deadline();
@@ -67,7 +202,7 @@ void Ready::link(CallbackNode & callback) noexcept
   link(*callback.queue);
 }
 
-bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept
+bool Ready::release(CallbackNode & callback, Job stamp, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
   latest_release_ = std::max(latest_release_, callback.place(stamp));
@@ -75,12 +210,7 @@ bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count)
   switch (callback.overrun_rule) {
     case OverrunRule::kQueueAll:
       unlink(callback);
-      if (count == 1 && backlog.size() < backlog.depth()) {  // nearly always
-        stamp.sequence = next_sequence_++;
-        backlog.push(stamp);
-      } else {
-        queue_all(callback, stamp, count);
-      }
+      queue_all(callback, stamp, count);
       break;
     case OverrunRule::kSkip:
       stamp.sequence = next_sequence_;
@@ -108,11 +238,11 @@ bool Ready::release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count)
 }
 
 // Only the newest jobs of a burst can wait: the others are counted without a loop.
-void Ready::queue_all(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept
+void Ready::queue_all(CallbackNode & callback, Job stamp, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
   const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
-  ReleaseStamp first = stamp;
+  Job first = stamp;
   first.sequence = next_sequence_;
   if (!backlog.empty()) {
     first = backlog.front();
@@ -123,13 +253,12 @@ void Ready::queue_all(CallbackNode & callback, ReleaseStamp stamp, uint64_t coun
   give_up(callback, first, count - kept + dropped, RCLRT_JOB_DROPPED, stamp.ready);
 }
 
-void Ready::release_late(
-  CallbackNode & callback, ReleaseStamp last, Duration step, uint64_t count) noexcept
+void Ready::release_late(CallbackNode & callback, Job last, Duration step, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
   latest_release_ = std::max(latest_release_, callback.place(last));
   callback.statistics.released += count;
-  ReleaseStamp first = last;
+  Job first = last;
   first.release -= step * static_cast<int64_t>(count - 1);
   const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
   first.sequence = next_sequence_;
@@ -138,14 +267,14 @@ void Ready::release_late(
   }
   uint64_t dropped = count - kept;
   unlink(callback);
-  // Beyond the stamps that a backlog keeps the jobs are alike: they are pushed at once.
+  // Beyond the runs that a backlog keeps the jobs are alike: they are pushed at once.
   for (uint64_t left = kept; left > 0;) {
-    ReleaseStamp stamp = last;
+    Job stamp = last;
     const Duration earlier = step * static_cast<int64_t>(left - 1);
     stamp.release -= earlier;
     stamp.root = stamp.release;
     stamp.deadline = callback.deadline(stamp.release, kNever);
-    const bool stamped = kept - left < Backlog::kMaxStamps;
+    const bool stamped = kept - left + 1 < Backlog::kMaxRuns;
     const auto at_once = static_cast<uint32_t>(stamped ? 1 : left);
     stamp.sequence = next_sequence_;
     next_sequence_ += at_once;
@@ -169,7 +298,7 @@ void Ready::withdraw(CallbackNode & callback, TimePoint now) noexcept
 }
 
 void Ready::give_up(
-  CallbackNode & callback, const ReleaseStamp & first, uint64_t count, rclrt_job_outcome why,
+  CallbackNode & callback, const Job & first, uint64_t count, rclrt_job_outcome why,
   TimePoint now) noexcept
 {
   if (count == 0) {
@@ -189,7 +318,7 @@ void Ready::take(CallbackNode & callback, Worker & runner) noexcept
 {
   GroupNode & group = *callback.queue->group;
   unlink(callback);
-  static_cast<ReleaseStamp &>(runner.job) = callback.backlog.pop();
+  runner.job = callback.backlog.pop();
   callback.is_in_line = !callback.backlog.empty() || callback.has_lost_jobs;
   callback.has_lost_jobs = false;
   if (callback.is_in_line) {

@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/container/static_vector.hpp>
 #include <boost/intrusive/set.hpp>
 #include <cstdint>
 #include <functional>
@@ -26,8 +25,7 @@
 #include <string>
 #include <utility>
 
-#include "order/attribute_table.hpp"
-#include "order/backlog.hpp"
+#include "order/urgency.hpp"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/group.hpp"
 #include "rclrt_core/policy.hpp"
@@ -42,28 +40,53 @@ struct GroupNode;
 struct GroupQueue;
 struct Lane;
 struct CallbackNode;
+struct BudgetNode;  // see budgets.hpp
+struct TimerNode;   // see timer_clocks.hpp
 struct Worker;
 
-/// What makes a callback a timer; see timer_clocks.hpp.
-struct TimerNode
+/// The waiting jobs of one callback, the oldest first: a ring of at most 4 runs. The jobs of a run have one stamp, and
+/// numbers one after the other.
+///
+/// Jobs that were released together are a run. If the ring is full, jobs get the stamp of a neighbour; stamps go forward
+/// all the same, so that a deep backlog does not stay the oldest for ever.
+class Backlog
 {
-  CallbackNode * callback = nullptr;
-  intrusive::set_member_hook<> in_queue;  // of TimerQueue, while armed
-  int64_t next_ns = 0;                    // nominal, on the timer's clock
-  int64_t period_ns = 0;
-  int64_t asked_period_ns = 0;  // the same, but that a budget may stretch it
-  int64_t first_period_ns = 0;  // never changes
-  uint32_t clock = 0;
-  bool one_shot = false;
-  bool cancelled = true;
+public:
+  /// More only ever wait in an overload.
+  static constexpr uint32_t kMaxRuns = 4;
 
-  /// It was added by Engine::add_clock(), and is not one of the engine's own two.
-  bool follows_a_told_clock() const noexcept { return clock > 1; }
-  /// Period 0: not in the queue, the end of a job is the next release.
-  bool releases_when_done() const noexcept
+  explicit Backlog(uint32_t depth);
+
+  bool empty() const noexcept { return size_ == 0; }
+  uint32_t depth() const noexcept { return depth_; }
+  uint32_t size() const noexcept { return size_; }
+
+  /// The oldest job, but for its priority. Not empty.
+  const Job & front() const noexcept { return runs_[first_]; }
+  /// The earliest deadline of all jobs that wait; not empty.
+  TimePoint earliest_deadline() const noexcept;
+  /// `count` jobs alike, but for their numbers: the first one's is in `stamp`. The oldest have to make room
+  /// for them; returns how many did. Not more than the depth.
+  uint32_t push(const Job & stamp, uint32_t count = 1) noexcept;
+  /// Remove the oldest job and return it. Not empty.
+  Job pop() noexcept;
+  void clear() noexcept { size_ = used_ = 0; }
+
+private:
+  struct Run : Job  // the first of them
   {
-    return period_ns == 0 && !one_shot && !cancelled && !in_queue.is_linked();
-  }
+    uint32_t count;
+  };
+
+  Run & run(uint32_t i) const noexcept { return runs_[(first_ + i) % capacity_]; }
+  void drop(uint32_t count) noexcept;
+
+  uint32_t depth_;
+  uint32_t capacity_;
+  uint32_t size_ = 0;   // jobs
+  uint32_t first_ = 0;  // the oldest run
+  uint32_t used_ = 0;   // runs
+  std::unique_ptr<Run[]> runs_;
 };
 
 /// What makes a callback inline: the thread that brings its work may run it.
@@ -73,51 +96,6 @@ struct InlineNode
   uint32_t excess = 0;  ///< grows with each job over the bound, shrinks with the others
   bool told = false;    ///< of a job over the bound
   bool queues = false;  ///< there were too many of these: from now on it is queued
-};
-
-/// What a callback, a group or a chain has used of its budget: see budgets.hpp.
-struct BudgetNode
-{
-  /// The callbacks of a chain: each of them moves in its queue when it is demoted.
-  static constexpr std::size_t kMaxMembers = 16;
-  using Members = boost::container::static_vector<CallbackNode *, kMaxMembers>;
-
-  BudgetNode(CallbackNode & its_callback, const Budget & its_budget)
-  : callback(&its_callback), budget(its_budget)
-  {
-  }
-  BudgetNode(GroupNode & its_group, const Budget & its_budget)
-  : group(&its_group), budget(its_budget)
-  {
-  }
-  BudgetNode(std::string its_chain, const Budget & its_budget)
-  : chain(std::move(its_chain)), budget(its_budget)
-  {
-  }
-
-  // Whose it is: one of the three. For the first and the last, `members` are those that are here.
-  CallbackNode * const callback = nullptr;
-  GroupNode * const group = nullptr;
-  const std::string chain;
-  Members members;  // changed under both locks of the engine
-  const Budget budget;
-  uint64_t number = 0;              // in order of arrival
-  Duration period = budget.period;  // in force: see accounts.hpp
-  bool has_room = true;             // likewise
-  bool told_of_room = false;        // that it has none; under the configuration lock, as the next
-  bool told_of_period = false;
-  const AttributesEntry * background = nullptr;  // what jobs get that are demoted
-  TimePoint end{};                               // of the period
-  Duration used{0};                              // in the period
-  uint32_t running = 0;                          // jobs that use it
-  bool is_spent = false;                         // the period's budget is used up
-  bool is_over = false;                          // and it was not enough
-  bool is_demoted = false;
-  bool told = false;
-  bool is_gone = false;                     // whose it is, from the engine
-  intrusive::set_member_hook<> in_demoted;  // of Budgets::demoted_, by `end`
-
-  bool demotes() const noexcept { return budget.on_overrun == OnOverrun::kDemote; }
 };
 
 /// What a callback has whose deadlines count from stamps of messages.
@@ -132,20 +110,8 @@ struct StampNode
 /// A system may have thousands of these, mostly idle: `rclrt bench memory` bounds their size.
 struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
 {
-  CallbackNode(CallbackOptions options, uint32_t callback_id, const void * its_engine)
-  : Callback(
-      std::move(options.name), options.kind, callback_id, options.relative_deadline,
-      options.deadline_from),
-    run(std::move(options.run)),
-    overrun_rule(options.overrun_rule.value_or(OverrunRule::kQueueAll)),
-    inherit_priority(options.inherit_priority),
-    sets_clock(options.sets_clock),
-    own_priority(options.queue_priority),
-    priority(options.queue_priority),
-    engine(its_engine),
-    backlog(options.depth)
-  {
-  }
+  CallbackNode(CallbackOptions options, uint32_t callback_id, const void * its_engine);
+  ~CallbackNode();
 
   const std::function<bool(const Job &)> run;  // called without the lock
   const OverrunRule overrun_rule;
@@ -180,66 +146,31 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   std::shared_ptr<BudgetNode>
     budget;  // or its group's, or its chain's; never changes once others know the callback
 
-  bool is_demoted() const noexcept
-  {
-    return budget && budget->is_demoted && budget->background->level < policy->level;
-  }
+  bool is_demoted() const noexcept;
   /// In the order of its group. Where the group has a budget, the callbacks are demoted together, and that order stays.
-  const AttributesEntry & policy_in_group() const noexcept
-  {
-    return budget && budget->group ? *policy : policy_now();
-  }
+  const AttributesEntry & policy_in_group() const noexcept;
   /// Beside callbacks of other groups. Only while jobs wait.
-  Urgency urgency_now() const noexcept
-  {
-    Urgency now = urgency;
-    if (is_demoted()) {
-      now.level = budget->background->level;
-      now.os_deadline_ns = budget->background->relative_deadline_ns;
-    }
-    return now;
-  }
+  Urgency urgency_now() const noexcept;
   /// What its waiting jobs ask for now.
-  const AttributesEntry & policy_now() const noexcept
-  {
-    return is_demoted() ? *budget->background : *policy;
-  }
+  const AttributesEntry & policy_now() const noexcept;
   /// Where such a job would stand in line. A simulated clock stands still and jumps: what it makes due comes after what
   /// was there before the jump, however long ago the release is on that clock.
-  TimePoint place(const ReleaseStamp & job) const noexcept
-  {
-    return timer && timer->follows_a_told_clock() ? job.ready : job.release;
-  }
+  TimePoint place(const Job & job) const noexcept;
   /// Only while jobs wait: whether one of them, or one that it has replaced, was released before that number.
   bool has_waited_since_before(uint64_t sequence) const noexcept
   {
     return std::min(urgency.sequence, backlog.front().sequence) < sequence;
   }
   /// A job of a callback that sets a clock has ended.
-  void clock_was_set() noexcept
-  {
-    if (!backlog.empty()) {
-      clock_waits_since = backlog.front().release;
-    } else if (running == 0) {
-      clock_waits_since = kNever;
-    }
-  }
+  void clock_was_set() noexcept;
   bool inherits_deadlines() const noexcept
   {
     return stamps || relative_deadline() == Duration::zero();
   }
   /// What a job has that was released then, and by or with something that has this deadline.
-  TimePoint deadline(TimePoint release, TimePoint inherited) const noexcept
-  {
-    const bool is_own = stamps ? inherited == kNever : !inherits_deadlines();
-    return is_own ? add_saturating(release, relative_deadline()) : inherited;
-  }
+  TimePoint deadline(TimePoint release, TimePoint inherited) const noexcept;
   /// What a thread needs that runs the job which is next. Only while jobs wait.
-  Demand demand() const noexcept
-  {
-    const AttributesEntry & now = policy_now();
-    return {&now, cpus, now.is_ext() ? time_point_of(urgency.os_deadline_ns) : kNever};
-  }
+  Demand demand() const noexcept;
 };
 
 struct MoreUrgent
@@ -248,7 +179,7 @@ struct MoreUrgent
   {
     return more_urgent(a.urgency, b.urgency);
   }
-  inline bool operator()(const GroupQueue & a, const GroupQueue & b) const noexcept;
+  bool operator()(const GroupQueue & a, const GroupQueue & b) const noexcept;
 };
 
 /// The callbacks of one group that have waiting jobs and are served by one lane.
@@ -270,16 +201,6 @@ struct GroupQueue
   const CallbackNode & first() const noexcept { return *callbacks.begin(); }
   CallbackNode & first() noexcept { return *callbacks.begin(); }
 };
-
-inline bool MoreUrgent::operator()(const GroupQueue & a, const GroupQueue & b) const noexcept
-{
-  const CallbackNode & of_a = a.first();
-  const CallbackNode & of_b = b.first();
-  if (!of_a.budget && !of_b.budget) {  // nearly always
-    return more_urgent(of_a.urgency, of_b.urgency);
-  }
-  return more_urgent(of_a.urgency_now(), of_b.urgency_now());
-}
 
 using ReadyGroups = intrusive::multiset<
   GroupQueue,
@@ -335,16 +256,15 @@ public:
 
   /// `count` jobs released together; the overrun rule says what becomes of them. Returns whether any waits now
   /// that did not before. At most 40 steps, however many they are.
-  bool release(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept;
+  bool release(CallbackNode & callback, Job stamp, uint64_t count) noexcept;
   /// As many calls of release() with stamps `step` apart, up to the last one, of a callback that queues all. At
   /// most the depth of them are kept.
-  void release_late(
-    CallbackNode & callback, ReleaseStamp last, Duration step, uint64_t count) noexcept;
+  void release_late(CallbackNode & callback, Job last, Duration step, uint64_t count) noexcept;
   /// Its waiting jobs are given up. `now` is for the trace.
   void withdraw(CallbackNode & callback, TimePoint now) noexcept;
   /// `count` jobs will not run: they count as dropped or as skipped, and are a record.
   void give_up(
-    CallbackNode & callback, const ReleaseStamp & first, uint64_t count, rclrt_job_outcome why,
+    CallbackNode & callback, const Job & first, uint64_t count, rclrt_job_outcome why,
     TimePoint now) noexcept;
   /// The records of those that were given up. Written under the engine's lock, read without it.
   const TraceRing & given_up() const noexcept { return given_up_; }
@@ -379,8 +299,8 @@ public:
   }
 
   /// As above, for callbacks of several groups, all those of a chain: that many times O(log n).
-  template <typename How>
-  void change(const BudgetNode::Members & callbacks, How && how) noexcept
+  template <typename Callbacks, typename How>
+  void change_all(const Callbacks & callbacks, How && how) noexcept
   {
     for (CallbackNode * callback : callbacks) {
       unlink(*callback);
@@ -393,7 +313,7 @@ public:
   }
 
 private:
-  void queue_all(CallbackNode & callback, ReleaseStamp stamp, uint64_t count) noexcept;
+  void queue_all(CallbackNode & callback, Job stamp, uint64_t count) noexcept;
   void unlink(CallbackNode & callback) noexcept;
   void link(CallbackNode & callback) noexcept;
   static void unlink(GroupQueue & queue) noexcept;

@@ -6,15 +6,133 @@
 #include <algorithm>
 #include <utility>
 
+#include "budgets/budgets.hpp"
+
 namespace rclrt_core
 {
 
-void Dispatch::released(const CallbackNode & callback, Calls & calls) noexcept
+bool suffices(const Worker & worker, const Demand & needed) noexcept
+{
+  return worker.is_left_alone || suffices(worker.urgency.decided(), needed);
+}
+
+std::size_t Lane::coming_for(const Demand & needed) const noexcept
+{
+  return static_cast<std::size_t>(std::count_if(
+    coming.begin(), coming.end(),
+    [&needed](const Worker & worker) { return suffices(worker, needed); }));
+}
+
+// One that looks for work needs no waking. Else the warmest thread that has the attributes already; if none has, the
+// coldest one, so that the warm ones keep theirs and a steady load needs no scheduling calls.
+Worker & Lane::choose(const Demand & wanted) noexcept
+{
+  const auto looking = std::find_if(idle.begin(), idle.end(), [&wanted](const Worker & worker) {
+    return worker.looks.load(std::memory_order_relaxed) &&
+           same_cpus(worker.urgency.decided(), wanted) &&
+           (!wanted.policy->is_ext() || worker.has_slot);
+  });
+  if (looking != idle.end()) {
+    return *looking;
+  }
+  const auto ready_made = std::find_if(idle.begin(), idle.end(), [&wanted](const Worker & worker) {
+    return worker.urgency.decided().policy == wanted.policy &&
+           same_cpus(worker.urgency.decided(), wanted);
+  });
+  if (ready_made != idle.end()) {
+    return *ready_made;
+  }
+  // A thread without a slot takes an ext job only if none with a slot is left.
+  const bool needs_slot = wanted.policy->is_ext();
+  const auto coldest = std::find_if(
+    idle.rbegin(), idle.rend(),
+    [needs_slot](const Worker & worker) { return !needs_slot || worker.has_slot; });
+  return coldest != idle.rend() ? *coldest : idle.back();
+}
+
+void take_from_sleep(Worker & worker, const Urgency & urgency, Section & section) noexcept
+{
+  worker.sleeping = false;
+  worker.waker = Section::owner();
+  worker.called_for = urgency;
+  if (worker.lane) {
+    worker.lane->idle.erase(worker.lane->idle.iterator_to(worker));
+    worker.lane->coming.push_back(worker);
+  }
+  section.wake(worker);
+}
+
+// Whoever took it from sleep may have lost its CPU to a thread of middle urgency, before it woke the worker or
+// between the store and the system call: this thread does so too.
+void wake_too(Worker & worker, Section & section) noexcept
+{
+  if (!worker.waker || worker.waker == Section::owner()) {
+    return;
+  }
+  worker.waker = Section::owner();
+  uint32_t expected = Worker::kAsleep;
+  // Release: the thread that finds the word changed sees what was decided for the worker under the lock. If it is not
+  // kAsleep any more there is nothing to say: the word of its first waker stands.
+  worker.word.compare_exchange_strong(
+    expected, Worker::kAwakeAndHeld, std::memory_order_release, std::memory_order_relaxed);
+  section.wake_again(worker);
+}
+
+void call(Worker & worker, Section & section) noexcept
+{
+  if (worker.sleeping) {
+    take_from_sleep(worker, Urgency{UINT32_MAX}, section);
+  } else {
+    wake_too(worker, section);
+  }
+}
+
+void lie_down(Worker & worker) noexcept
+{
+  uint32_t expected = Worker::kAwakeAndHeld;
+  // Acquire, if it fails: pairs with the store of the thread that held it and may not touch the worker any more.
+  // The other stores are relaxed: published by the unlock, before anybody can find the worker.
+  const bool is_held = worker.word.compare_exchange_strong(
+    expected, Worker::kAsleep, std::memory_order_acquire, std::memory_order_acquire);
+  if (is_held) {
+    worker.waker = &worker;  // whoever
+  } else {
+    worker.word.store(Worker::kAsleep, std::memory_order_relaxed);
+  }
+  worker.sleeping = !is_held;
+  if (worker.lane && is_held) {
+    worker.lane->coming.push_back(worker);
+  } else if (worker.lane) {
+    worker.lane->idle.push_front(worker);
+  }
+}
+
+void wake_up(Worker & worker) noexcept
+{
+  Lane::Workers * list = nullptr;
+  if (worker.sleeping) {  // the time is up and nobody has taken the worker: it takes itself
+    worker.sleeping = false;
+    worker.word.store(Worker::kAwake, std::memory_order_relaxed);  // under the lock
+    list = worker.lane ? &worker.lane->idle : nullptr;
+  } else {
+    list = worker.lane ? &worker.lane->coming : nullptr;
+    // If the time is up and its waker has not woken it yet, the worker does not wait for that.
+    uint32_t expected = Worker::kAsleep;
+    worker.word.compare_exchange_strong(
+      expected, Worker::kAwakeAndHeld, std::memory_order_acquire, std::memory_order_acquire);
+  }
+  worker.waker = nullptr;
+  if (list) {
+    list->erase(list->iterator_to(worker));
+  }
+}
+
+void Dispatch::released(const CallbackNode & callback, Section & section) noexcept
 {
   if (callback.queue->in_lane.is_linked()) {
-    send_for(*callback.queue->lane, callback, calls);
+    send_for(*callback.queue->lane, callback, section);
   } else if (Worker * const runner = callback.queue->group->runner) {
-    lend(*runner, calls);
+    lend(*runner, section);
   }
 }
 
@@ -25,53 +143,53 @@ rclrt_job_wait Dispatch::what_is_busy(const CallbackNode & callback) const noexc
   }
   const Lane & lane = *callback.queue->lane;
   const bool any_sleeps =
-    (!lane.crew.idle.empty() && !lane.is_full()) || (visitor_ && visitor_->sleeping);
+    (!lane.idle.empty() && !lane.is_full()) || (visitor_ && visitor_->sleeping);
   return any_sleeps ? RCLRT_WAITED_FOR_NOTHING : RCLRT_WAITED_FOR_THREAD;
 }
 
-void Dispatch::ready_again(GroupQueue & queue, Calls & calls) noexcept
+void Dispatch::ready_again(GroupQueue & queue, Section & section) noexcept
 {
-  send_for(*queue.lane, queue.first(), calls);
+  send_for(*queue.lane, queue.first(), section);
 }
 
-void Dispatch::begin(Lane & lane, Calls & calls) noexcept
+void Dispatch::begin(Lane & lane, Section & section) noexcept
 {
   for (const GroupQueue & queue : lane.ready) {
-    send_for(lane, queue.first(), calls);
+    send_for(lane, queue.first(), section);
   }
 }
 
-void Dispatch::send_for(Lane & lane, const CallbackNode & callback, Calls & calls) noexcept
+void Dispatch::send_for(Lane & lane, const CallbackNode & callback, Section & section) noexcept
 {
-  wake_one(lane, callback, calls);
+  wake_one(lane, callback, section);
   // Threads that suffice do not depend on the thread that was to wake them.
   const Demand wanted = callback.demand();
-  for (Worker & worker : lane.crew.coming) {
+  for (Worker & worker : lane.coming) {
     if (suffices(worker, wanted)) {
-      wake_too(worker, calls);
+      wake_too(worker, section);
     }
   }
 }
 
 // Wake a sleeper, unless enough are coming. A reentrant group may have more work than one: whoever takes a job
 // sends for the next.
-bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Calls & calls) noexcept
+bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Section & section) noexcept
 {
   const Demand wanted = callback.demand();
-  if (lane.crew.idle.empty()) {
+  if (lane.idle.empty()) {
     if (visitor_) {
-      call(*visitor_, calls);
+      call(*visitor_, section);
     }
-    lend_to_coming(lane, wanted, calls);
+    lend_to_coming(lane, wanted, section);
     if (lane.spinner && lane.spinner->callback) {
-      lend(*lane.spinner, calls);
+      lend(*lane.spinner, section);
     }
     return false;
   }
   if (enough_are_coming(lane, wanted)) {
     return false;
   }
-  Worker & worker = lane.crew.choose(wanted);
+  Worker & worker = lane.choose(wanted);
   // A sleeper that is less urgent than its job would not get the CPU to make itself more urgent, so the waker
   // does that; the same if it may not run where the job may: its own CPU may be busy for long. To make itself less
   // urgent is the worker's own business. A sleeper has no deadline: it is always given one.
@@ -80,7 +198,7 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Calls & call
   if (raise && !worker.is_left_alone) {
     worker.urgency.decide(wanted);
   }
-  take_from_sleep(worker, callback.urgency, calls);
+  take_from_sleep(worker, callback.urgency, section);
   return true;
 }
 
@@ -89,10 +207,10 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Calls & call
 // spared the wake-up.
 bool Dispatch::enough_are_coming(const Lane & lane, const Demand & wanted) const noexcept
 {
-  if (lane.crew.coming.size() < std::min(lane.ready.size(), cpus_)) {
+  if (lane.coming.size() < std::min(lane.ready.size(), cpus_)) {
     return false;
   }
-  const std::size_t able = lane.crew.coming_for(wanted);
+  const std::size_t able = lane.coming_for(wanted);
   std::size_t waiting = 0;
   std::size_t looked_at = 0;
   for (const GroupQueue & queue : lane.ready) {
@@ -109,15 +227,15 @@ bool Dispatch::enough_are_coming(const Lane & lane, const Demand & wanted) const
 
 // All threads are busy or on their way, and none of these suffices: one that waits for a CPU with too little
 // urgency is lent more, since whoever runs now is no more urgent than it should be.
-void Dispatch::lend_to_coming(Lane & lane, const Demand & wanted, Calls & calls) noexcept
+void Dispatch::lend_to_coming(Lane & lane, const Demand & wanted, Section & section) noexcept
 {
-  if (lane.crew.coming_for(wanted) > 0) {
+  if (lane.coming_for(wanted) > 0) {
     return;
   }
-  for (Worker & worker : lane.crew.coming) {
+  for (Worker & worker : lane.coming) {
     if (!worker.is_left_alone && (!wanted.policy->is_ext() || worker.has_slot)) {
       worker.urgency.decide(wanted);
-      calls.settle(worker);
+      section.settle(worker);
       return;
     }
   }
@@ -127,7 +245,7 @@ void Dispatch::lend_to_coming(Lane & lane, const Demand & wanted, Calls & calls)
 bool Dispatch::is_served(const Lane & lane, const GroupQueue & queue) noexcept
 {
   const Demand needed = queue.first().demand();
-  std::size_t able = lane.crew.coming_for(needed);
+  std::size_t able = lane.coming_for(needed);
   for (auto other = lane.ready.begin(); able > 0 && &*other != &queue; ++other) {
     able -= same_cpus(other->first().demand(), needed) ? 1 : 0;
   }
@@ -139,7 +257,7 @@ bool Dispatch::is_served(const Lane & lane, const GroupQueue & queue) noexcept
 template <typename Predicate>
 GroupQueue * Dispatch::find(Lane & lane, const Predicate & is_it) noexcept
 {
-  std::size_t left = std::min(lane.crew.coming.size() + 1, kMaxLook);
+  std::size_t left = std::min(lane.coming.size() + 1, kMaxLook);
   for (GroupQueue & queue : lane.ready) {
     if (is_it(queue)) {
       return &queue;
@@ -166,39 +284,17 @@ CallbackNode * Dispatch::next_for(const Worker & worker) const noexcept
   return queue ? &queue->first() : nullptr;
 }
 
-CallbackNode * Dispatch::next_before(std::list<Lane> & lanes, uint64_t before_sequence) noexcept
-{
-  CallbackNode * best = nullptr;
-  for (Lane & lane : lanes) {
-    for (GroupQueue & queue : lane.ready) {
-      for (CallbackNode & callback : queue.callbacks) {
-        if (best && !more_urgent(callback.urgency, best->urgency)) {
-          break;  // neither this nor any later one of the queue
-        }
-        if (callback.has_waited_since_before(before_sequence)) {
-          best = &callback;
-          break;
-        }
-      }
-      if (best && before_sequence == UINT64_MAX) {
-        break;  // the first is the most urgent of the lane
-      }
-    }
-  }
-  return best;
-}
-
-void Dispatch::taken(Worker & worker, Calls & calls) noexcept
+void Dispatch::taken(Worker & worker, Section & section) noexcept
 {
   Lane & lane = *worker.lane;
   ++lane.running;
-  give_back_by_coming(lane, calls);
+  give_back_by_coming(lane, section);
   if (lane.ready.empty()) {
     return;
   }
   const GroupQueue * const next =
     find(lane, [&lane](const GroupQueue & queue) { return !is_served(lane, queue); });
-  if (next && wake_one(lane, next->first(), calls)) {
+  if (next && wake_one(lane, next->first(), section)) {
     return;
   }
   // The others depend on their wakers. A waker that has come to the word is about to make the system call, and another
@@ -206,19 +302,19 @@ void Dispatch::taken(Worker & worker, Calls & calls) noexcept
   // it is. So this thread also wakes the one that will take the most urgent job which waits.
   const Demand waiting = lane.ready.begin()->first().demand();
   bool is_served = false;
-  for (Worker & coming : lane.crew.coming) {
+  for (Worker & coming : lane.coming) {
     const bool is_not_told = coming.word.load(std::memory_order_relaxed) == Worker::kAsleep;
     const bool is_for_the_first = !is_served && suffices(coming, waiting);
     is_served |= is_for_the_first;
     if (is_not_told || is_for_the_first) {
-      wake_too(coming, calls);
+      wake_too(coming, section);
     }
   }
 }
 
 // A worker of the lane asks for the next job itself. The courier does not, and threads that came meanwhile may have found
 // no place.
-void Dispatch::ended(Worker & worker, Calls & calls) noexcept
+void Dispatch::ended(Worker & worker, Section & section) noexcept
 {
   if (worker.lane) {
     --worker.lane->running;
@@ -226,58 +322,25 @@ void Dispatch::ended(Worker & worker, Calls & calls) noexcept
     --lane->running;
     lane->has_courier = false;
     if (!lane->ready.empty()) {
-      send_for(*lane, lane->ready.begin()->first(), calls);
+      send_for(*lane, lane->ready.begin()->first(), section);
     }
   }
 }
 
-// At the same level the OS prefers nobody: then the order of the lane decides alone.
-bool Dispatch::may_be_inline(
-  const CallbackNode & callback, uint32_t level, const std::list<Lane> & lanes,
-  const std::vector<std::shared_ptr<Worker>> & workers) const noexcept
-{
-  const GroupQueue & queue = *callback.queue;
-  const Lane & lane = *queue.lane;
-  const Demand wanted = callback.demand();
-  // Under SCHED_DEADLINE no thread of the middleware is urgent enough.
-  const bool can =
-    level >= wanted.level() && !wanted.policy->is_ext() && !wanted.cpus->asks_for_cpus;
-  const bool is_first =
-    queue.in_lane.is_linked() && &*lane.ready.begin() == &queue && &queue.first() == &callback;
-  if (!can || !is_first || lane.running >= lane.places()) {
-    return false;
-  }
-  const auto is_preferred = [&wanted](const Demand & other) { return outranks(other, wanted); };
-  return std::none_of(
-           lanes.begin(), lanes.end(),
-           [&](const Lane & other) {
-             return !other.ready.empty() && is_preferred(other.ready.begin()->first().demand());
-           }) &&
-         std::none_of(workers.begin(), workers.end(), [&](const auto & worker) {
-           return worker->callback && is_preferred(worker->job_demand);
-         });
-}
-
-void Dispatch::taken_by(Worker & courier, const CallbackNode & callback) noexcept
-{
-  courier.place = callback.queue->lane;
-  ++courier.place->running;
-  courier.place->has_courier = true;
-}
-
 // The most urgent job has just been taken: a thread that comes for it goes for the next one, and must not preempt
-// for nothing until then. If there is no room in `calls`, the next one to arrive does the rest.
-void Dispatch::give_back_by_coming(Lane & lane, Calls & calls) noexcept
+// for nothing until then. If there is no room in `section`, the next one to arrive does the rest.
+void Dispatch::give_back_by_coming(Lane & lane, Section & section) noexcept
 {
   const TimePoint next =
     lane.ready.empty() ? kNever : lane.ready.begin()->first().demand().deadline;
-  for (Worker & worker : lane.crew.coming) {
+  for (Worker & worker : lane.coming) {
     const Demand & decided = worker.urgency.decided();
-    if (decided.policy->is_ext() && !decided.rests && decided.deadline < next && calls.has_room()) {
+    if (
+      decided.policy->is_ext() && !decided.rests && decided.deadline < next && section.has_room()) {
       Demand later = decided;
       later.deadline = next;
       worker.urgency.decide(later);
-      calls.settle(worker);
+      section.settle(worker);
     }
   }
 }
@@ -312,7 +375,7 @@ Demand Dispatch::needs(const Worker & worker) noexcept
   return needed;
 }
 
-void Dispatch::lend(Worker & runner, Calls & calls) noexcept
+void Dispatch::lend(Worker & runner, Section & section) noexcept
 {
   if (runner.is_left_alone) {
     return;
@@ -320,7 +383,7 @@ void Dispatch::lend(Worker & runner, Calls & calls) noexcept
   const Demand needed = needs(runner);
   if (outranks(needed, runner.urgency.decided())) {
     runner.urgency.decide(needed);
-    calls.settle(runner);
+    section.settle(runner);
   }
 }
 

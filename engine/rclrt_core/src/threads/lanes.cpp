@@ -68,7 +68,7 @@ void Lanes::displace(GroupNode & group, const Life & life)
     if (worker->lane == &lane) {
       worker->retired = true;
       if (worker->sleeping) {
-        take_from_sleep(*worker, {}, section.calls);
+        take_from_sleep(*worker, {}, section);
       }
     }
   }

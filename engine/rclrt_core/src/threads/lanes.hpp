@@ -8,9 +8,10 @@
 #include <list>
 #include <string>
 
+#include "order/attribute_table.hpp"
 #include "rclrt_core/engine.hpp"
+#include "threads/dispatch.hpp"
 #include "threads/life.hpp"
-#include "threads/worker.hpp"
 
 namespace rclrt_core
 {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rclrt_core/platform.hpp"
-#include "threads/worker.hpp"
+#include "threads/dispatch.hpp"
 
 namespace rclrt_core
 {

@@ -7,6 +7,9 @@
 #include <mutex>
 #include <utility>
 
+#include "messages/publication.hpp"
+#include "threads/worker.hpp"
+
 namespace rclrt_core
 {
 
@@ -246,6 +249,103 @@ void ThreadUrgency::give_back() noexcept
   }
   if (is_later) {
     deadlines_->give_way();  // to what has been released, which is earlier
+  }
+}
+
+// Behind all that are at least as urgent.
+void Wakes::add(Worker & worker) noexcept
+{
+  Worker ** place = &first_;
+  while (*place && !more_urgent(worker.called_for, (*place)->called_for)) {
+    place = &(*place)->next_to_wake;
+  }
+  worker.next_to_wake = *place;
+  *place = &worker;
+}
+
+void Wakes::add_again(Platform & platform, const std::atomic<uint32_t> & word) noexcept
+{
+  if (again_count_ < kMaxAgain) {
+    again_[again_count_++] = {&platform, &word};
+  } else {
+    platform.wake_one(word);  // rather too early than never
+  }
+}
+
+void Wakes::take_over(Wakes & other) noexcept
+{
+  for (Worker * next = std::exchange(other.first_, nullptr); next;) {
+    Worker & worker = *next;
+    next = worker.next_to_wake;
+    add(worker);
+  }
+  for (std::size_t i = 0; i < other.again_count_; ++i) {
+    add_again(*other.again_[i].platform, *other.again_[i].word);
+  }
+  other.again_count_ = 0;
+}
+
+void Wakes::settle() noexcept
+{
+  for (Worker * worker = first_; worker; worker = worker->next_to_wake) {
+    if (!worker->urgency.is_settled()) {
+      worker->urgency.settle();
+    }
+  }
+}
+
+void Wakes::wake_all() noexcept
+{
+  for (std::size_t i = 0; i < again_count_; ++i) {
+    again_[i].platform->wake_one(*again_[i].word);
+  }
+  again_count_ = 0;
+  for (Worker * next = std::exchange(first_, nullptr); next;) {
+    Worker & worker = *next;
+    next = worker.next_to_wake;
+    // From the store on the worker may run, end and be gone.
+    Platform & platform = worker.platform;
+    const std::atomic<uint32_t> & word = worker.word;
+    worker.word.store(Worker::kAwake, std::memory_order_release);
+    platform.wake_one(word);
+  }
+}
+
+const void * Section::owner() noexcept
+{
+  static thread_local char here;
+  return &here;
+}
+
+void Section::wake_again(Worker & worker) noexcept
+{
+  wakes_.add_again(worker.platform, worker.word);
+  settle(worker);
+}
+
+// If there is no room, whoever decided settles.
+void Section::settle(Worker & worker) noexcept
+{
+  if (to_settle_.size() < kMax && !worker.urgency.is_settled()) {
+    to_settle_.push_back(worker.shared_from_this());
+  }
+}
+
+// Also those that another thread has decided about: no thread that needs one depends on the one that was to change it.
+void Section::go() noexcept
+{
+  for (const std::shared_ptr<Worker> & worker : to_settle_) {
+    worker->urgency.settle();
+  }
+  to_settle_.clear();
+  if (wakes_.empty()) {
+    return;
+  }
+  wakes_.settle();
+  if (publishes_here()) {
+    wake_after_publication(wakes_);
+  } else {
+    wakes_.wake_all();
   }
 }
 

@@ -1,7 +1,9 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one thread has in force: the only place that changes the scheduling of an engine's thread.
+/// What a thread does when it has left the engine's lock: it settles what it has decided there, then wakes whom it has
+/// taken from sleep (Section). And what one thread has in force (ThreadUrgency): the only place that changes the
+/// scheduling of an engine's thread.
 ///
 ///   under the engine's lock               without it
 ///   decide(demand) --> decided ---------> settle(): makes in force what is decided by then
@@ -19,14 +21,19 @@
 #define SETTLE_HPP_
 
 #include <atomic>
+#include <boost/container/static_vector.hpp>
+#include <cstddef>
 #include <memory>
+#include <mutex>
 
-#include "order/attribute_table.hpp"
+#include "order/urgency.hpp"
 #include "rclrt_core/deadline_scheduler.hpp"
 #include "rclrt_core/platform.hpp"
 
 namespace rclrt_core
 {
+
+struct Worker;
 
 /// What a publication lends to the thread that publishes. Copied: the lender may be another engine.
 struct Loan
@@ -149,6 +156,83 @@ private:
   /// CPUs are missing, and that was or will be told. Written like `left_out_`; relaxed: only what is told depends on it.
   std::atomic<bool> lacks_cpus_{false};
   int strays_ = 0;  ///< looks in a row at which it had other CPUs, at most 2
+};
+
+/// Workers to wake, by one thread. Trivial to destroy, so that a thread-local one needs no allocation.
+class Wakes
+{
+public:
+  bool empty() const noexcept { return !first_ && again_count_ == 0; }
+  /// A worker that has been taken from sleep. The most urgent call is woken first.
+  void add(Worker & worker) noexcept;
+  /// One that another list holds, and that has got the word to go. It may be gone when it is woken: the kernel only
+  /// compares the address of the word and never reads through it.
+  void add_again(Platform & platform, const std::atomic<uint32_t> & word) noexcept;
+  void take_over(Wakes & other) noexcept;
+  /// Settle those taken from sleep: as they are held, they and their engine still exist.
+  void settle() noexcept;
+  void wake_all() noexcept;
+
+private:
+  struct Again
+  {
+    Platform * platform;
+    const std::atomic<uint32_t> * word;
+  };
+  static constexpr std::size_t kMaxAgain = 16;
+
+  Worker * first_ = nullptr;
+  Again again_[kMaxAgain];  // the first again_count_ of them
+  std::size_t again_count_ = 0;
+};
+
+/// A section of the engine's lock, and what its thread has to do when it has left it: threads to change, threads to
+/// wake. Belongs to one thread; filled under the lock.
+class Section
+{
+public:
+  explicit Section(Mutex & engine_mutex) : lock(engine_mutex) {}
+  ~Section()
+  {
+    if (lock.owns_lock()) {
+      leave();
+    }
+  }
+  Section(const Section &) = delete;
+  Section & operator=(const Section &) = delete;
+
+  void enter() noexcept { lock.lock(); }
+  void leave() noexcept
+  {
+    lock.unlock();
+    go();
+  }
+  /// Not under the lock: settle all; then wake all, or leave that to the thread's Publication.
+  void go() noexcept;
+
+  /// Tells whose sections they are: one value a thread.
+  static const void * owner() noexcept;
+  /// A worker that has been taken from sleep.
+  void wake(Worker & worker) noexcept { wakes_.add(worker); }
+  /// A worker that another list holds, and that has got the word to go.
+  void wake_again(Worker & worker) noexcept;
+  /// A worker of which something has been decided.
+  void settle(Worker & worker) noexcept;
+  /// A thread that sleeps on this word, which has changed.
+  void wake(Platform & platform, const std::atomic<uint32_t> & word) noexcept
+  {
+    wakes_.add_again(platform, word);
+  }
+  /// Whether there is room for so many more to settle. If not, leave the lock and begin anew.
+  bool has_room(std::size_t count = 2) const noexcept { return to_settle_.size() + count <= kMax; }
+
+  std::unique_lock<Mutex> lock;
+
+private:
+  static constexpr std::size_t kMax = 24;
+
+  Wakes wakes_;
+  boost::container::static_vector<std::shared_ptr<Worker>, kMax> to_settle_;
 };
 
 }  // namespace rclrt_core

@@ -37,10 +37,40 @@ bool wants_beat(const EngineOptions & options, const Attributes & timer_thread)
 
 }  // namespace
 
+void Worker::begin(Mutex & mutex, const AttributesEntry & nothing, const AttributesEntry & above)
+{
+  {
+    const std::lock_guard<Mutex> lock(mutex);
+    if (!is_left_alone && urgency.decided() == Demand{&nothing, &nothing}) {
+      urgency.decide({&above, &nothing});
+    }
+  }
+  urgency.begin();
+  urgency.settle_itself();
+}
+
+void Worker::decide_first(const AttributesEntry & rest) noexcept
+{
+  Demand demand{&rest, &rest};
+  demand.rests = rest.is_ext();
+  if (!rest.is_ext() || has_slot) {
+    urgency.decide(demand);
+  }
+}
+
+int Worker::settle_first(const AttributesEntry & rest) noexcept
+{
+  const ThreadUrgency::Outcome outcome = urgency.settle_itself();
+  const bool is_of_first = outcome.wanted.policy == &rest && outcome.wanted.cpus == &rest;
+  // Else a job has been given to it, and asks for itself.
+  const int error = is_of_first ? outcome.error : 0;
+  return urgency.take_left_out() ? kCpusLeftOut : error;
+}
+
 std::shared_ptr<Worker> Engine::Impl::new_worker(const std::string & name, Lane * lane)
 {
   auto worker = std::make_shared<Worker>(
-    platform, *mutex, table.nothing(), options.trace_capacity, options.trace_memory.get());
+    *this, platform, *mutex, table.nothing(), options.trace_capacity, options.trace_memory.get());
   worker->name = name;
   worker->lane = lane;
   worker->is_left_alone = options.attributes_mode == AttributesMode::kOff;
@@ -234,10 +264,10 @@ Status Engine::spin()
       Section section(*impl_->mutex);
       impl_->life.let_run();
       if (impl_->timer_driver) {
-        call(*impl_->timer_driver, section.calls);
+        call(*impl_->timer_driver, section);
       }
       for (Lane & lane : impl_->lanes.all()) {
-        impl_->dispatch.begin(lane, section.calls);
+        impl_->dispatch.begin(lane, section);
       }
     }
     if (here) {
@@ -254,7 +284,7 @@ Status Engine::spin()
   impl_->join_all();
   {
     Section section(*impl_->mutex);
-    while (impl_->release_held(section.calls)) {
+    while (impl_->release_held(section)) {
       section.leave();
       section.enter();
     }
@@ -270,7 +300,7 @@ void Engine::Impl::stop() noexcept
     life.stop();
     const auto wake = [&section](Worker & worker) {
       if (worker.sleeping) {
-        take_from_sleep(worker, {}, section.calls);
+        take_from_sleep(worker, {}, section);
       }
     };
     for (const auto & worker : life.workers()) {  // O(n^2) in those that sleep: see Wakes::add()
@@ -279,6 +309,70 @@ void Engine::Impl::stop() noexcept
     wake(*visitor);
   }
   life.wake_who_spins();
+}
+
+CallbackNode * Dispatch::next_before(std::list<Lane> & lanes, uint64_t before_sequence) noexcept
+{
+  CallbackNode * best = nullptr;
+  for (Lane & lane : lanes) {
+    for (GroupQueue & queue : lane.ready) {
+      for (CallbackNode & callback : queue.callbacks) {
+        if (best && !more_urgent(callback.urgency, best->urgency)) {
+          break;  // neither this nor any later one of the queue
+        }
+        if (callback.has_waited_since_before(before_sequence)) {
+          best = &callback;
+          break;
+        }
+      }
+      if (best && before_sequence == UINT64_MAX) {
+        break;  // the first is the most urgent of the lane
+      }
+    }
+  }
+  return best;
+}
+
+bool Engine::run_one(TimePoint until, uint64_t before_sequence)
+{
+  Worker & worker = *impl_->visitor;
+  bool ran = false;
+  Section section(*impl_->mutex);
+  worker.thread_id.store(impl_->platform.current_thread(), std::memory_order_relaxed);
+  impl_->dispatch.set_visitor(&worker);
+  impl_->timer_driver = &worker;
+  while (!ran && !impl_->life.is_stopped()) {
+    impl_->release_all_due(section);
+    if (CallbackNode * const best = Dispatch::next_before(impl_->lanes.all(), before_sequence)) {
+      impl_->bind(worker, *best);
+      const bool goes_without = worker.callback->policy != &impl_->table.nothing() ||
+                                worker.callback->cpus != &impl_->table.nothing();
+      if (goes_without && !std::exchange(impl_->told_of_visitor, true)) {
+        section.lock.unlock();
+        impl_->findings.add(
+          {worker.callback->name(),
+           "has attributes, but runs with those of the thread that called a function like "
+           "spin_some()",
+           0, "Attributes are in force under spin()."});
+        section.enter();
+      }
+      ran = impl_->execute(worker, section);
+    } else if (impl_->platform.now() < until) {
+      impl_->sleep(worker, std::min(until, impl_->clocks.next_release()), section);
+    } else {
+      break;
+    }
+  }
+  impl_->dispatch.set_visitor(nullptr);
+  impl_->timer_driver = nullptr;
+  return ran;
+}
+
+uint64_t Engine::next_sequence()
+{
+  Section section(*impl_->mutex);
+  impl_->release_all_due(section);
+  return impl_->ready.next_sequence();
 }
 
 }  // namespace rclrt_core

@@ -28,6 +28,23 @@ Finding refusal(const Worker & worker, const Demand & asked, int error)
 
 }  // namespace
 
+void Worker::wait(TimePoint until) const noexcept
+{
+  // Acquire: pairs with the release of the thread that changes the word.
+  while (word.load(std::memory_order_acquire) == kAsleep) {
+    platform.wait(word, kAsleep, until);
+    if (word.load(std::memory_order_acquire) == kAsleep && platform.now() >= until) {
+      break;
+    }
+  }
+}
+
+void Worker::fan_in() noexcept
+{
+  own_deadline = job.deadline;
+  job.deadline = std::min(job.deadline, earliest_to_bring_together(*callback));
+}
+
 void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) noexcept
 {
   const AttributesEntry * const first = worker.first_rest.load(std::memory_order_relaxed);
@@ -59,7 +76,7 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) no
   if (has_just_begun) {
     life.arrive();
   }
-  section.calls.go();
+  section.go();
   const TimePoint idle_since = is_lookout ? platform.now() : TimePoint{};
   if (look.any()) {
     lookouts.look(worker, idle_since, look, until);
@@ -89,11 +106,11 @@ bool Engine::Impl::gives_way(Worker & worker, const CallbackNode & next, Section
     return false;
   }
   worker.urgency.decide(wanted);
-  worker.lane->crew.coming.push_back(worker);
+  worker.lane->coming.push_back(worker);
   section.leave();  // wakes others before it may lose its CPU
   worker.cannot_lower = worker.urgency.settle_itself().error != 0;
   section.enter();
-  worker.lane->crew.coming.erase(worker.lane->crew.coming.iterator_to(worker));
+  worker.lane->coming.erase(worker.lane->coming.iterator_to(worker));
   return true;
 }
 
@@ -194,14 +211,14 @@ void Engine::Impl::handle_exception(const Callback & callback) noexcept
 bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
 {
   if (worker.lane) {
-    dispatch.taken(worker, section.calls);
+    dispatch.taken(worker, section);
   }
   if (worker.callback->budget) {
-    budgets.begin(worker, section.calls);
+    budgets.begin(worker, section);
   }
   section.lock.unlock();
   settle(worker);
-  section.calls.go();
+  section.go();
   const Ran ran = run(worker);
   section.enter();
   end(worker, ran, section);
@@ -211,8 +228,7 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
 Ran Engine::Impl::run(Worker & worker) noexcept
 {
   const CallbackNode & callback = *worker.callback;
-  const Running running{this, &worker, running_here};
-  running_here = &running;
+  worker.outer = std::exchange(running_here, &worker);
   const bool is_traced = worker.ring.keeps();
   const int cpu = is_traced ? platform.current_cpu() : 0;
   const bool is_watched = is_traced || worker.is_courier;  // see watch_bound()
@@ -234,7 +250,7 @@ Ran Engine::Impl::run(Worker & worker) noexcept
   }
   const TimePoint end = platform.now();
   const CpuUse use = is_watched ? platform.end_watch(watch) : CpuUse{true, -1, -1};
-  running_here = running.outer;
+  running_here = worker.outer;
   const int64_t thread_cpu_ns = callback.budget ? platform.cpu_time_ns(thread) : -1;
   if (is_traced) {
     rclrt_job_record record = record_of(worker.job, callback);
@@ -280,7 +296,7 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
   const auto refused_stamp = worker.callback->stamps
                                ? std::exchange(worker.callback->stamps->untold, std::nullopt)
                                : std::nullopt;
-  finish(worker, is_run, section.calls);
+  finish(worker, is_run, section);
   const bool sets_clock = worker.callback->sets_clock;
   if (sets_clock) {
     worker.callback->clock_was_set();
@@ -299,18 +315,18 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
     finished.reset();
     section.enter();
   }
-  while (sets_clock && release_held(section.calls)) {
+  while (sets_clock && release_held(section)) {
     section.leave();
     section.enter();
   }
 }
 
-void Engine::Impl::finish(Worker & worker, bool found_work, Calls & calls) noexcept
+void Engine::Impl::finish(Worker & worker, bool found_work, Section & section) noexcept
 {
   CallbackNode & callback = *worker.callback;
   GroupNode & group = *callback.queue->group;
   ready.finish(callback);
-  dispatch.ended(worker, calls);
+  dispatch.ended(worker, section);
   // What the job has taken waits for a job that hands it on; the newest of a callback stands for all it took.
   if (worker.handed_on) {
     hand_on(callback);
@@ -321,12 +337,12 @@ void Engine::Impl::finish(Worker & worker, bool found_work, Calls & calls) noexc
   }
   if (callback.timer && callback.timer->releases_when_done() && callback.backlog.empty()) {
     const TimePoint now = platform.now();
-    release(callback, now, now, 1, nullptr, calls);
+    release(callback, now, now, 1, nullptr, section);
   }
   // The worker asks for the next job of its own lane itself.
   for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
     if (queue && queue->in_lane.is_linked() && queue->lane != worker.lane) {
-      dispatch.ready_again(*queue, calls);
+      dispatch.ready_again(*queue, section);
     }
   }
 }
@@ -360,48 +376,6 @@ void Engine::Impl::work(Worker & worker) noexcept
     life.retire(worker, section);
   }
   life.arrive();  // it may have ended before anybody let it run
-}
-
-bool Engine::run_one(TimePoint until, uint64_t before_sequence)
-{
-  Worker & worker = *impl_->visitor;
-  bool ran = false;
-  Section section(*impl_->mutex);
-  worker.thread_id.store(impl_->platform.current_thread(), std::memory_order_relaxed);
-  impl_->dispatch.set_visitor(&worker);
-  impl_->timer_driver = &worker;
-  while (!ran && !impl_->life.is_stopped()) {
-    impl_->release_all_due(section);
-    if (CallbackNode * const best = Dispatch::next_before(impl_->lanes.all(), before_sequence)) {
-      impl_->bind(worker, *best);
-      const bool goes_without = worker.callback->policy != &impl_->table.nothing() ||
-                                worker.callback->cpus != &impl_->table.nothing();
-      if (goes_without && !std::exchange(impl_->told_of_visitor, true)) {
-        section.lock.unlock();
-        impl_->findings.add(
-          {worker.callback->name(),
-           "has attributes, but runs with those of the thread that called a function like "
-           "spin_some()",
-           0, "Attributes are in force under spin()."});
-        section.enter();
-      }
-      ran = impl_->execute(worker, section);
-    } else if (impl_->platform.now() < until) {
-      impl_->sleep(worker, std::min(until, impl_->clocks.next_release()), section);
-    } else {
-      break;
-    }
-  }
-  impl_->dispatch.set_visitor(nullptr);
-  impl_->timer_driver = nullptr;
-  return ran;
-}
-
-uint64_t Engine::next_sequence()
-{
-  Section section(*impl_->mutex);
-  impl_->release_all_due(section);
-  return impl_->ready.next_sequence();
 }
 
 }  // namespace rclrt_core

@@ -20,6 +20,28 @@
 namespace rclrt_core
 {
 
+/// What makes a callback a timer.
+struct TimerNode
+{
+  CallbackNode * callback = nullptr;
+  intrusive::set_member_hook<> in_queue;  // of TimerQueue, while armed
+  int64_t next_ns = 0;                    // nominal, on the timer's clock
+  int64_t period_ns = 0;
+  int64_t asked_period_ns = 0;  // the same, but that a budget may stretch it
+  int64_t first_period_ns = 0;  // never changes
+  uint32_t clock = 0;
+  bool one_shot = false;
+  bool cancelled = true;
+
+  /// It was added by Engine::add_clock(), and is not one of the engine's own two.
+  bool follows_a_told_clock() const noexcept { return clock > 1; }
+  /// Period 0: not in the queue, the end of a job is the next release.
+  bool releases_when_done() const noexcept
+  {
+    return period_ns == 0 && !one_shot && !cancelled && !in_queue.is_linked();
+  }
+};
+
 /// Armed timers of one clock, ordered by their next nominal release.
 ///
 /// A data structure without a thread or lock: the engine's lock protects it and a worker that

@@ -48,7 +48,7 @@ Status Engine::remove_clock(ClockId clock)
   return {};
 }
 
-void Engine::Impl::arm(TimerNode & timer, int64_t after_ns, Calls & calls) noexcept
+void Engine::Impl::arm(TimerNode & timer, int64_t after_ns, Section & section) noexcept
 {
   ClockState & clock = clocks[timer.clock];
   const int64_t now_ns = clock.now_ns();
@@ -58,34 +58,34 @@ void Engine::Impl::arm(TimerNode & timer, int64_t after_ns, Calls & calls) noexc
   clock.queue.arm(timer, next_ns);
   if (clock.driven && clock.queue.next_ns() == next_ns) {
     if (timer_driver) {
-      call(*timer_driver, calls);
+      call(*timer_driver, section);
     }
   } else if (!clock.driven && next_ns <= now_ns) {
-    release_due(clock, calls);  // the clock may stand still for long
+    release_due(clock, section);  // the clock may stand still for long
   }
 }
 
 void Engine::Impl::release_all_due(Section & section) noexcept
 {
   for (const ClockId clock : {kSteadyClock, kSystemClock}) {
-    while (!clocks[clock].queue.empty() && release_due(clocks[clock], section.calls)) {
+    while (!clocks[clock].queue.empty() && release_due(clocks[clock], section)) {
       section.leave();
       section.enter();
     }
   }
 }
 
-bool Engine::Impl::release_due(ClockState & clock, Calls & calls) noexcept
+bool Engine::Impl::release_due(ClockState & clock, Section & section) noexcept
 {
   // What a message has told of a clock was so when the message came.
-  const bool is_told = !clock.driven && running_here && running_here->worker->callback->sets_clock;
-  const TimePoint now = is_told ? running_here->worker->job.release : platform.now();
+  const bool is_told = !clock.driven && running_here && running_here->callback->sets_clock;
+  const TimePoint now = is_told ? running_here->job.release : platform.now();
   const int64_t now_ns = &clock == &clocks[kSteadyClock] ? nanoseconds_of(now) : clock.now_ns();
   if (now_ns < clock.last_now_ns) {
     clock.queue.rebase(now_ns);  // O(n log n) in the timers of the clock
   }
   clock.last_now_ns = now_ns;
-  for (int released = 0; released < kMaxReleases && calls.has_room(); ++released) {
+  for (int released = 0; released < kMaxReleases && section.has_room(); ++released) {
     int64_t nominal_ns = 0;
     uint64_t missed = 0;
     TimerNode * const timer = clock.queue.take_due(now_ns, &nominal_ns, &missed);
@@ -97,15 +97,15 @@ bool Engine::Impl::release_due(ClockState & clock, Calls & calls) noexcept
     // On every clock, a release is as long ago on CLOCK_MONOTONIC as it is on its own clock.
     const TimePoint latest = now - Duration(now_ns - nominal_ns);
     if (missed > 0 && callback.overrun_rule == OverrunRule::kQueueAll) {
-      ReleaseStamp last;
+      Job last;
       last.release = latest;
       last.ready = now;
       last.cause = RCLRT_CAUSE_TIMER;
       last.found_busy(dispatch.what_is_busy(callback));
       ready.release_late(callback, last, Duration(timer->period_ns), missed + 1);
-      dispatch.released(callback, calls);
+      dispatch.released(callback, section);
     } else {
-      ReleaseStamp first;
+      Job first;
       first.release = latest - Duration(timer->period_ns) * static_cast<int64_t>(missed);
       first.ready = now;
       first.root = first.release;
@@ -120,7 +120,7 @@ bool Engine::Impl::release_due(ClockState & clock, Calls & calls) noexcept
       callback.statistics.released += missed;
       first.sequence = ready.next_sequence();
       ready.give_up(callback, first, missed, RCLRT_JOB_SKIPPED, now);
-      release(callback, latest, now, 1, nullptr, calls);
+      release(callback, latest, now, 1, nullptr, section);
     }
   }
   return clock.queue.next_ns() <= now_ns;
@@ -130,7 +130,7 @@ void Engine::clock_changed(ClockId clock) noexcept
 {
   for (bool more = true; more;) {
     Section section(*impl_->mutex);
-    more = impl_->clocks.has(clock) && impl_->release_due(impl_->clocks[clock], section.calls);
+    more = impl_->clocks.has(clock) && impl_->release_due(impl_->clocks[clock], section);
   }
 }
 
@@ -155,7 +155,7 @@ Status Engine::reset_timer(const std::shared_ptr<Callback> & timer, std::optiona
     return Status::error("reset_timer(): not a timer of this engine");
   }
   impl_->ready.withdraw(*callback, impl_->platform.now());
-  impl_->arm(*callback->timer, first ? first->count() : callback->timer->period_ns, section.calls);
+  impl_->arm(*callback->timer, first ? first->count() : callback->timer->period_ns, section);
   return {};
 }
 
@@ -175,7 +175,7 @@ Status Engine::set_timer_period(const std::shared_ptr<Callback> & timer, Duratio
   callback->timer->asked_period_ns = period.count();
   Accounts::follow_period(*callback->timer);
   if (began_again) {
-    impl_->arm(*callback->timer, period.count(), section.calls);
+    impl_->arm(*callback->timer, period.count(), section);
   }
   return {};
 }
@@ -197,7 +197,7 @@ Status Engine::set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId 
   impl_->ready.withdraw(*callback, impl_->platform.now());
   node.clock = clock;
   if (!node.cancelled) {
-    impl_->arm(node, node.period_ns, section.calls);
+    impl_->arm(node, node.period_ns, section);
   }
   return {};
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "timers/timer_clocks.hpp"
+
 namespace rclrt_core
 {
 

@@ -24,7 +24,7 @@ namespace rclrt_core
 {
 
 /// The trace record of a job, as far as its release tells.
-inline rclrt_job_record record_of(const ReleaseStamp & job, const Callback & callback) noexcept
+inline rclrt_job_record record_of(const Job & job, const Callback & callback) noexcept
 {
   rclrt_job_record record{};
   record.release_ns = nanoseconds_of(job.release);
