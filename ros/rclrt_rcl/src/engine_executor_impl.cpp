@@ -10,7 +10,7 @@
 #include "cie_id.hpp"
 #include "engine_timer.hpp"
 #include "rclrt_front_end/diagnostics_on_rcl.hpp"
-#include "rclrt_front_end/leading_stamp_on_rcl.hpp"
+#include "rclrt_front_end/take_on_rcl.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_front_end/trace_service_on_rcl.hpp"

@@ -13,7 +13,7 @@
 #include "rare_log.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/deadline_ring.hpp"
-#include "rclrt_front_end/leading_stamp_on_rcl.hpp"
+#include "rclrt_front_end/take_on_rcl.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/detail/trace_points.hpp"

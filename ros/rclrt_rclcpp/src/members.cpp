@@ -23,7 +23,7 @@
 #include "rclcpp/logging.hpp"
 #include "rclcpp_action/client.hpp"
 #include "rclrt_front_end/callback_name.hpp"
-#include "rclrt_front_end/leading_stamp_on_rcl.hpp"
+#include "rclrt_front_end/take_on_rcl.hpp"
 #include "rclrt_front_end/status_event_on_rcl.hpp"
 #include "status_source.hpp"
 #include "take.hpp"

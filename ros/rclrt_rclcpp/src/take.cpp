@@ -15,7 +15,7 @@
 #include "rclcpp/message_info.hpp"
 #include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/job.hpp"
-#include "rclrt_front_end/leading_stamp_on_rcl.hpp"
+#include "rclrt_front_end/take_on_rcl.hpp"
 #include "versions.hpp"
 
 namespace rclrt_rclcpp

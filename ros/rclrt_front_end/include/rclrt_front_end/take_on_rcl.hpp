@@ -7,8 +7,8 @@
 /// No message type is needed for it. The description that every type brings along (since Iron) says whether the first
 /// field is one of the two. Then the first 8 bytes of the message are the stamp, in memory as in CDR: the first member
 /// of a struct lies at its beginning, and a header begins with its stamp.
-#ifndef RCLRT_FRONT_END__LEADING_STAMP_ON_RCL_HPP_
-#define RCLRT_FRONT_END__LEADING_STAMP_ON_RCL_HPP_
+#ifndef RCLRT_FRONT_END__TAKE_ON_RCL_HPP_
+#define RCLRT_FRONT_END__TAKE_ON_RCL_HPP_
 
 #include <cstdint>
 #include <cstring>
@@ -106,4 +106,4 @@ inline rclrt_core::Finding no_leading_stamp(const std::string & who)
 
 }  // namespace rclrt_front_end
 
-#endif  // RCLRT_FRONT_END__LEADING_STAMP_ON_RCL_HPP_
+#endif  // RCLRT_FRONT_END__TAKE_ON_RCL_HPP_
