@@ -10,9 +10,9 @@
 #include "cie_id.hpp"
 #include "engine_timer.hpp"
 #include "rclrt_front_end/diagnostics_on_rcl.hpp"
-#include "rclrt_front_end/take_on_rcl.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
+#include "rclrt_front_end/take_on_rcl.hpp"
 #include "rclrt_front_end/trace_service_on_rcl.hpp"
 #include "rclrt_rcl/error.hpp"
 

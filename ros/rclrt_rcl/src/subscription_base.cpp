@@ -3,7 +3,6 @@
 
 #include "rclrt_rcl/subscription.hpp"
 
-#include <algorithm>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -12,31 +11,15 @@
 #include "queue_depth.hpp"
 #include "rare_log.hpp"
 #include "rcl/graph.h"
-#include "rclrt_core/deadline_ring.hpp"
-#include "rclrt_front_end/take_on_rcl.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
-#include "rclrt_rcl/detail/trace_points.hpp"
+#include "rclrt_front_end/take_on_rcl.hpp"
 #include "rclrt_rcl/error.hpp"
 
 namespace rclrt_rcl
 {
 namespace
 {
-
-MessageInfo to_info(const rmw_message_info_t & from)
-{
-  MessageInfo info;
-  info.source_timestamp = std::chrono::nanoseconds(from.source_timestamp);
-  info.received_timestamp = std::chrono::nanoseconds(from.received_timestamp);
-  info.publication_sequence_number = from.publication_sequence_number;
-  info.reception_sequence_number = from.reception_sequence_number;
-  std::copy(
-    std::begin(from.publisher_gid.data), std::end(from.publisher_gid.data),
-    info.publisher_gid.begin());
-  info.from_intra_process = from.from_intra_process;
-  return info;
-}
 
 std::shared_ptr<rcl_subscription_t> make_subscription(
   const std::shared_ptr<rcl_node_t> & node, const rosidl_message_type_support_t * type,
@@ -158,89 +141,16 @@ void SubscriptionBase::set_middleware_callback(
   }
 }
 
-bool SubscriptionBase::accept(
-  rcl_ret_t result, const void * message, const rmw_message_info_t & from, MessageInfo * info)
+void SubscriptionBase::not_taken(rcl_ret_t result) const
 {
   if (result == RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
     rcutils_reset_error();
-    return false;
-  }
-  if (result != RCL_RET_OK) {
-    // One bad message from somewhere must not end the program.
-    detail::warn_rarely(
-      Logger("rclrt_rcl"), "taking from '" + topic_name() + "'",
-      ": " + take_rcl_error() + "; the message is lost");
-    return false;
-  }
-  detail::trace_take(message);
-  *info = to_info(from);
-  rclrt_core::note_taken(
-    rclrt_core::publisher_in_trace(info->publisher_gid),
-    static_cast<uint64_t>(from.source_timestamp));
-  return inbox_ == nullptr || !inbox_->serves(info->publisher_gid);
-}
-
-bool SubscriptionBase::take_message(void * message, MessageInfo * info)
-{
-  rmw_message_info_t from = rmw_get_zero_initialized_message_info();
-  return accept(rcl_take(handle_.get(), message, &from, nullptr), message, from, info);
-}
-
-bool SubscriptionBase::take_bytes(SerializedMessage * message, MessageInfo * info)
-{
-  rmw_message_info_t from = rmw_get_zero_initialized_message_info();
-  return accept(
-    rcl_take_serialized_message(handle_.get(), &message->handle(), &from, nullptr),
-    &message->handle(), from, info);
-}
-
-template <typename HeaderStamp>
-int64_t SubscriptionBase::stamp(const MessageInfo & info, HeaderStamp header_stamp) const noexcept
-{
-  switch (rclrt_core::deadline_counts_from()) {
-    case rclrt_core::DeadlineFrom::kSourceStamp:
-      return info.source_timestamp.count();
-    case rclrt_core::DeadlineFrom::kHeaderStamp:
-      return begins_with_stamp_ ? header_stamp() : rclrt_core::kNoStamp;
-    case rclrt_core::DeadlineFrom::kRelease:
-      break;
-  }
-  return rclrt_core::kNoStamp;
-}
-
-template <typename HeaderStamp>
-void SubscriptionBase::inherit_from_outside(const MessageInfo & info, HeaderStamp header_stamp)
-{
-  const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
-  const int64_t stamp_ns = stamp(info, header_stamp);
-  if (info.from_intra_process || (ring == nullptr && stamp_ns == rclrt_core::kNoStamp)) {
     return;
   }
-  // With an inbox the job may have been released by a message that came by pointer, and have its deadline.
-  const auto carried =
-    ring == nullptr
-      ? std::nullopt
-      : ring->find(info.publisher_gid, static_cast<uint64_t>(info.source_timestamp.count()));
-  rclrt_core::inherit_deadline(
-    carried || !inbox_ ? carried : std::optional<rclrt_core::TimePoint>(rclrt_core::kNever),
-    stamp_ns);
-}
-
-void SubscriptionBase::inherit_deadline(const MessageInfo & info, const void * message)
-{
-  inherit_from_outside(info, [&] { return rclrt_front_end::leading_stamp(message); });
-}
-
-void SubscriptionBase::inherit_deadline(const MessageInfo & info, const SerializedMessage & bytes)
-{
-  inherit_from_outside(info, [&] { return rclrt_front_end::leading_stamp(bytes.handle()); });
-}
-
-void SubscriptionBase::inherit_deadline(
-  rclrt_core::TimePoint deadline, const MessageInfo & info, const void * message)
-{
-  rclrt_core::inherit_deadline(
-    deadline, stamp(info, [&] { return rclrt_front_end::leading_stamp(message); }));
+  // One bad message from somewhere must not end the program.
+  detail::warn_rarely(
+    Logger("rclrt_rcl"), "taking from '" + topic_name() + "'",
+    ": " + take_rcl_error() + "; the message is lost");
 }
 
 }  // namespace rclrt_rcl

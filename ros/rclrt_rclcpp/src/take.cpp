@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <optional>
 
 #include "rcl/error_handling.h"
 #include "rcl/subscription.h"
 #include "rclcpp/exceptions.hpp"
 #include "rclcpp/logging.hpp"
 #include "rclcpp/message_info.hpp"
-#include "rclrt_core/deadline_ring.hpp"
 #include "rclrt_core/job.hpp"
 #include "rclrt_front_end/take_on_rcl.hpp"
 #include "versions.hpp"
@@ -43,30 +41,11 @@ bool take(const char * what, const char * name, Take take_it)
   }
 }
 
-/// The one that the deadline of this job counts from.
-template <typename HeaderStamp>
-int64_t stamp_of(
-  const rclcpp::SubscriptionBase & subscription, const rmw_message_info_t & info,
-  HeaderStamp header_stamp)
-{
-  switch (rclrt_core::deadline_counts_from()) {
-    case rclrt_core::DeadlineFrom::kSourceStamp:
-      return info.source_timestamp;
-    case rclrt_core::DeadlineFrom::kHeaderStamp:
-      return rclrt_front_end::begins_with_stamp(subscription.get_message_type_support_handle())
-               ? header_stamp()
-               : rclrt_core::kNoStamp;
-    case rclrt_core::DeadlineFrom::kRelease:
-      break;
-  }
-  return rclrt_core::kNoStamp;
-}
-
-/// Returns whether there was a message. `header_stamp`: how to read that of what was taken.
-template <typename Take, typename HeaderStamp>
+/// Returns whether there was a message. `leading_stamp`: how to read that of what was taken.
+template <typename Take, typename LeadingStamp>
 bool take_message(
   const rclcpp::SubscriptionBase & subscription, rclcpp::MessageInfo * info, Take take_it,
-  HeaderStamp header_stamp)
+  LeadingStamp leading_stamp)
 {
   rmw_message_info_t & of_message = info->get_rmw_message_info();
   of_message.from_intra_process = false;
@@ -74,14 +53,13 @@ bool take_message(
     return false;
   }
   const auto publisher = publisher_of(of_message);
-  const auto stamp = static_cast<uint64_t>(of_message.source_timestamp);
-  rclrt_core::note_taken(rclrt_core::publisher_in_trace(publisher), stamp);
-  const auto * const deadlines = rclrt_core::DeadlineRing::of_process();
-  const int64_t counts_from = stamp_of(subscription, of_message, header_stamp);
-  if (deadlines != nullptr || counts_from != rclrt_core::kNoStamp) {
-    rclrt_core::inherit_deadline(
-      deadlines != nullptr ? deadlines->find(publisher, stamp) : std::nullopt, counts_from);
-  }
+  rclrt_core::note_taken(
+    rclrt_core::publisher_in_trace(publisher), static_cast<uint64_t>(of_message.source_timestamp));
+  rclrt_front_end::inherit_deadline(publisher, of_message.source_timestamp, [&] {
+    return rclrt_front_end::begins_with_stamp(subscription.get_message_type_support_handle())
+             ? leading_stamp()
+             : rclrt_core::kNoStamp;
+  });
   return true;
 }
 

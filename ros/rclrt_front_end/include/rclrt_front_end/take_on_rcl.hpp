@@ -1,9 +1,10 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// The stamp with which a message begins: that of its std_msgs/Header, or a field `stamp` of
-/// builtin_interfaces/Time. Inline, since this package itself is built without ROS.
+/// What a job inherits from the message that it has taken: a deadline, or the stamp that its own deadline counts from.
+/// Inline, since this package itself is built without ROS.
 ///
+/// The stamp with which a message begins is that of its std_msgs/Header, or a field `stamp` of builtin_interfaces/Time.
 /// No message type is needed for it. The description that every type brings along (since Iron) says whether the first
 /// field is one of the two. Then the first 8 bytes of the message are the stamp, in memory as in CDR: the first member
 /// of a struct lies at its beginning, and a header begins with its stamp.
@@ -12,9 +13,12 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "rclrt_core/deadline_ring.hpp"
+#include "rclrt_core/job.hpp"
 #include "rclrt_core/message_stamp.hpp"
 #include "rclrt_core/status.hpp"
 #include "rmw/serialized_message.h"
@@ -87,6 +91,38 @@ inline int64_t leading_stamp(const rmw_serialized_message_t & bytes) noexcept
   };
   return int64_t{static_cast<int32_t>(word(kEncapsulation))} * 1'000'000'000 +
          word(kEncapsulation + 4);
+}
+
+/// The one that the deadline of this job counts from. `header_stamp()`: that of the message, or kNoStamp.
+template <typename HeaderStamp>
+int64_t stamp_of(int64_t source_stamp_ns, HeaderStamp header_stamp) noexcept
+{
+  switch (rclrt_core::deadline_counts_from()) {
+    case rclrt_core::DeadlineFrom::kSourceStamp:
+      return source_stamp_ns;
+    case rclrt_core::DeadlineFrom::kHeaderStamp:
+      return header_stamp();
+    case rclrt_core::DeadlineFrom::kRelease:
+      break;
+  }
+  return rclrt_core::kNoStamp;
+}
+
+/// This job has taken a message from the middleware: from here on the deadline counts that the message brings, if
+/// deadlines are shared with other processes, or its stamp. `unless_carried`: what counts if it brings none. Without locks.
+template <typename HeaderStamp>
+void inherit_deadline(
+  const rclrt_core::DeadlineRing::PublisherId & publisher, int64_t source_stamp_ns,
+  HeaderStamp header_stamp, std::optional<rclrt_core::TimePoint> unless_carried = std::nullopt)
+{
+  const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
+  const int64_t stamp_ns = stamp_of(source_stamp_ns, header_stamp);
+  if (ring == nullptr && stamp_ns == rclrt_core::kNoStamp) {
+    return;
+  }
+  const auto carried =
+    ring == nullptr ? std::nullopt : ring->find(publisher, static_cast<uint64_t>(source_stamp_ns));
+  rclrt_core::inherit_deadline(carried ? carried : unless_carried, stamp_ns);
 }
 
 /// The finding that a callback wants a stamp, and its messages have none.

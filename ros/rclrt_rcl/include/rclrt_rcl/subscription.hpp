@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +25,8 @@
 
 #include "rcl/node.h"
 #include "rcl/subscription.h"
+#include "rclrt_core/job.hpp"
+#include "rclrt_front_end/take_on_rcl.hpp"
 #include "rclrt_rcl/callback_group.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/detail/intra_process.hpp"
@@ -68,29 +71,84 @@ protected:
 
   // Take one message from the middleware. False if there is none (any more), or if it has come by
   // pointer already. Calls of the same subscription must not overlap: hold take_mutex().
-  bool take_message(void * message, MessageInfo * info);
-  bool take_bytes(SerializedMessage * message, MessageInfo * info);
+  bool take_message(void * message, MessageInfo * info)
+  {
+    rmw_message_info_t from = rmw_get_zero_initialized_message_info();
+    return accept(rcl_take(handle_.get(), message, &from, nullptr), message, from, info);
+  }
+  bool take_bytes(SerializedMessage * message, MessageInfo * info)
+  {
+    rmw_message_info_t from = rmw_get_zero_initialized_message_info();
+    return accept(
+      rcl_take_serialized_message(handle_.get(), &message->handle(), &from, nullptr),
+      &message->handle(), from, info);
+  }
 
   rclrt_core::Mutex & take_mutex() noexcept { return *take_mutex_; }
 
   /// A message was taken: its deadline counts for the job from here on. Without locks.
-  void inherit_deadline(const MessageInfo & info, const void * message);
-  void inherit_deadline(const MessageInfo & info, const SerializedMessage & bytes);
+  void inherit_deadline(const MessageInfo & info, const void * message)
+  {
+    inherit_from_outside(info, [&] { return rclrt_front_end::leading_stamp(message); });
+  }
+  void inherit_deadline(const MessageInfo & info, const SerializedMessage & bytes)
+  {
+    inherit_from_outside(info, [&] { return rclrt_front_end::leading_stamp(bytes.handle()); });
+  }
   /// For a message that came by pointer, and was published by a job with this deadline.
   void inherit_deadline(
-    rclrt_core::TimePoint deadline, const MessageInfo & info, const void * message);
+    rclrt_core::TimePoint deadline, const MessageInfo & info, const void * message)
+  {
+    rclrt_core::inherit_deadline(
+      deadline, rclrt_front_end::stamp_of(info.source_timestamp.count(), [&] {
+        return begins_with_stamp_ ? rclrt_front_end::leading_stamp(message) : rclrt_core::kNoStamp;
+      }));
+  }
 
 private:
   SubscriptionBase(
     EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_subscription_t> handle,
     bool has_inbox, bool begins_with_stamp);
-  /// The one that the job's deadline counts from. `header_stamp`: how to read that of the message.
-  template <typename HeaderStamp>
-  int64_t stamp(const MessageInfo & info, HeaderStamp header_stamp) const noexcept;
-  template <typename HeaderStamp>
-  void inherit_from_outside(const MessageInfo & info, HeaderStamp header_stamp);
+  template <typename LeadingStamp>
+  void inherit_from_outside(const MessageInfo & info, LeadingStamp leading_stamp)
+  {
+    if (info.from_intra_process) {
+      return;
+    }
+    // With an inbox the job may have been released by a message that came by pointer, and have its deadline.
+    rclrt_front_end::inherit_deadline(
+      info.publisher_gid, info.source_timestamp.count(),
+      [&] { return begins_with_stamp_ ? leading_stamp() : rclrt_core::kNoStamp; },
+      inbox_ ? std::optional<rclrt_core::TimePoint>(rclrt_core::kNever) : std::nullopt);
+  }
   bool accept(
-    rcl_ret_t result, const void * message, const rmw_message_info_t & from, MessageInfo * info);
+    rcl_ret_t result, const void * message, const rmw_message_info_t & from, MessageInfo * info)
+  {
+    if (result != RCL_RET_OK) {
+      not_taken(result);
+      return false;
+    }
+    detail::trace_take(message);
+    *info = to_info(from);
+    rclrt_core::note_taken(
+      rclrt_core::publisher_in_trace(info->publisher_gid),
+      static_cast<uint64_t>(from.source_timestamp));
+    return inbox_ == nullptr || !inbox_->serves(info->publisher_gid);
+  }
+  static MessageInfo to_info(const rmw_message_info_t & from)
+  {
+    MessageInfo info;
+    info.source_timestamp = std::chrono::nanoseconds(from.source_timestamp);
+    info.received_timestamp = std::chrono::nanoseconds(from.received_timestamp);
+    info.publication_sequence_number = from.publication_sequence_number;
+    info.reception_sequence_number = from.reception_sequence_number;
+    std::copy(
+      std::begin(from.publisher_gid.data), std::end(from.publisher_gid.data),
+      info.publisher_gid.begin());
+    info.from_intra_process = from.from_intra_process;
+    return info;
+  }
+  void not_taken(rcl_ret_t result) const;
 
   const uint32_t queue_depth_;
   std::shared_ptr<Context> context_;
