@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Simulated time from /clock, over all executors.
+// Simulated time from /clock, and what only these timers promise: the rest is in the conformance suite.
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "executor_types.hpp"
@@ -22,6 +23,95 @@ namespace
 
 using ClockMessage = rosgraph_msgs::msg::Clock;
 using namespace std::chrono_literals;
+
+template <typename T>
+class Timers : public ExecutorSuite<T>
+{
+};
+TYPED_TEST_SUITE(Timers, ExecutorTypes, ExecutorTypeNames);
+
+TYPED_TEST(Timers, one_shot_runs_once_and_again_after_reset)
+{
+  std::atomic<int> runs{0};
+  TimerOptions options;
+  options.one_shot = true;
+  auto timer = this->node->create_wall_timer(1ms, [&] { ++runs; }, options);
+  this->executor->add_node(this->node);
+  const Spinning spinning(*this->executor);
+  EXPECT_TRUE(wait_for([&] { return runs == 1; }));
+  std::this_thread::sleep_for(5ms);
+  EXPECT_EQ(runs, 1);
+  EXPECT_TRUE(timer->is_canceled());
+  timer->reset();
+  EXPECT_TRUE(wait_for([&] { return runs == 2; }));
+}
+
+TYPED_TEST(Timers, a_one_shot_that_is_reset_when_its_job_has_been_picked_runs_again)
+{
+  int runs = 0;
+  const auto & clock = this->node->clock();
+  clock->set_simulated_time(1000s);
+  TimerOptions options;
+  options.one_shot = true;
+  auto timer = this->node->create_timer(10ms, [&] { ++runs; }, options);
+  this->executor->add_node(this->node);
+  timer->reset();
+  EXPECT_TRUE(timer->take_and_run({}, timer->stay()));  // as the thread does that had picked it
+  EXPECT_EQ(runs, 1);
+  EXPECT_FALSE(timer->is_canceled());
+  clock->set_simulated_time(1000s + 10ms);
+  this->executor->spin_some();
+  EXPECT_EQ(runs, 2);
+  EXPECT_TRUE(timer->is_canceled());
+}
+
+TYPED_TEST(Timers, with_queue_all_every_missed_release_runs)
+{
+  int runs = 0;
+  TimerOptions options;
+  options.scheduling.overrun_rule = rclrt_core::OverrunRule::kQueueAll;
+  auto timer = this->node->create_wall_timer(2ms, [&] { ++runs; }, options);
+  this->executor->add_node(this->node);
+  std::this_thread::sleep_for(20ms);
+  this->executor->spin_some();
+  EXPECT_GE(runs, 9);
+}
+
+TYPED_TEST(Timers, a_one_shot_that_was_released_and_did_not_run_is_not_lost_with_its_executor)
+{
+  int runs = 0;
+  const auto & clock = this->node->clock();
+  clock->set_simulated_time(1000s);
+  TimerOptions options;
+  options.one_shot = true;
+  auto timer = this->node->create_timer(10ms, [&] { ++runs; }, options);
+  this->executor->add_node(this->node);
+  clock->set_simulated_time(1001s);  // now it waits
+  this->executor->remove_node(this->node);
+  auto second = this->make_executor();
+  second->add_node(this->node);
+  second->spin_some();
+  EXPECT_EQ(runs, 1);
+  second->remove_node(this->node);
+  EXPECT_TRUE(timer->is_canceled());
+  auto third = this->make_executor();
+  third->add_node(this->node);
+  third->spin_some();
+  EXPECT_EQ(runs, 1) << "it has run";
+}
+
+TYPED_TEST(Timers, that_are_gone_leave_their_clock_to_its_end)
+{
+  auto other = this->make_node("other");
+  auto timer = other->create_timer(10ms, [] {});
+  this->executor->add_node(other);
+  this->executor->spin_some();
+  const std::weak_ptr<Clock> clock = other->clock();
+  timer.reset();
+  this->executor->remove_node(other);
+  other.reset();
+  EXPECT_TRUE(clock.expired());
+}
 
 template <typename T>
 class SimulatedTime : public ExecutorSuite<T>

@@ -41,10 +41,6 @@ private:
   std::atomic_bool & cancelled_;
 };
 
-/// There is no more work for spin_all() when none has come for this long: what was sent just before may
-/// still be on its way. rclcpp's executors take about as long to look at their wait set once more.
-constexpr std::chrono::microseconds kSettle(500);
-
 /// How often spin_until_future_complete() looks at its future while there is no work: any thread may make it
 /// ready, and nobody is told.
 constexpr std::chrono::milliseconds kFuturePoll(10);
@@ -196,10 +192,8 @@ void EngineExecutor::run_on_this_thread(std::chrono::nanoseconds max_duration, b
   impl_->look_at_clocks();  // what is due by now counts
   const uint64_t before_sequence = exhaustive ? UINT64_MAX : engine.next_sequence();
   while (engine.platform().now() < until) {
-    const rclrt_core::TimePoint patience = exhaustive
-                                             ? std::min(until, end_of(kSettle, engine.platform()))
-                                             : rclrt_core::TimePoint::min();
-    if (!impl_->run_one(patience, before_sequence, [this] { return goes_on(); })) {
+    const auto at_once = rclrt_core::TimePoint::min();
+    if (!impl_->run_one(at_once, before_sequence, [this] { return goes_on(); })) {
       break;
     }
   }

@@ -146,7 +146,7 @@ inline bool wait_for(const std::function<bool()> & condition)
 }
 
 /// Simulated time of the node, without messages.
-inline void set_time(rclcpp::Node & node, seconds now)
+inline void set_time(rclcpp::Node & node, std::chrono::nanoseconds now)
 {
   rcl_clock_t * clock = node.get_clock()->get_clock_handle();
   const std::lock_guard<std::mutex> lock(node.get_clock()->get_clock_mutex());
@@ -155,7 +155,7 @@ inline void set_time(rclcpp::Node & node, seconds now)
   if (!is_active) {
     ASSERT_EQ(rcl_enable_ros_time_override(clock), RCL_RET_OK);
   }
-  ASSERT_EQ(rcl_set_ros_time_override(clock, std::chrono::nanoseconds(now).count()), RCL_RET_OK);
+  ASSERT_EQ(rcl_set_ros_time_override(clock, now.count()), RCL_RET_OK);
 }
 
 /// As rcl has it: rclcpp's timers tell nobody.

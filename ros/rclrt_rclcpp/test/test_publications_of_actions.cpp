@@ -3,7 +3,7 @@
 
 // What an action server publishes does not hold it up, and the more urgent client comes first.
 
-#include "publications_fixture.hpp"
+#include "conformance/publications.hpp"
 #include "rclcpp_action/rclcpp_action.hpp"
 #include "test_msgs/action/fibonacci.hpp"
 
@@ -16,18 +16,18 @@ using Fibonacci = test_msgs::action::Fibonacci;
 using ClientGoal = rclcpp_action::ClientGoalHandle<Fibonacci>;
 using ServerGoal = rclcpp_action::ServerGoalHandle<Fibonacci>;
 
-template <typename ExecutorT>
-using PublicationsOfActions = Publications<ExecutorT>;
-
-TYPED_TEST_SUITE(PublicationsOfActions, Configurable, ExecutorNames);
+class PublicationsOfActions : public conformance::Publications
+{
+};
+OVER_OUR_EXECUTORS(PublicationsOfActions);
 
 // Every client of an action is told of all feedback. It is for `mid`; `high` has nothing to do with it.
-TYPED_TEST(PublicationsOfActions, release_the_more_urgent_client_first)
+TEST_P(PublicationsOfActions, release_the_more_urgent_client_first)
 {
   std::shared_ptr<ServerGoal> goal;
   std::atomic<bool> has_goal{false};
   const auto server = rclcpp_action::create_server<Fibonacci>(
-    this->low, "fibonacci",
+    low, "fibonacci",
     [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
       return rclcpp_action::GoalResponse::ACCEPT_AND_EXECUTE;
     },
@@ -36,22 +36,23 @@ TYPED_TEST(PublicationsOfActions, release_the_more_urgent_client_first)
       goal = accepted;
       has_goal = true;
     });
-  const auto of_mid = rclcpp_action::create_client<Fibonacci>(this->mid, "fibonacci");
-  const auto of_high = rclcpp_action::create_client<Fibonacci>(this->high, "fibonacci");
-  this->spin();
+  const auto of_mid = rclcpp_action::create_client<Fibonacci>(mid, "fibonacci");
+  const auto of_high = rclcpp_action::create_client<Fibonacci>(high, "fibonacci");
+  spin();
   ASSERT_TRUE(of_mid->wait_for_action_server(seconds(30)));
   ASSERT_TRUE(of_high->wait_for_action_server(seconds(30)));
   typename rclcpp_action::Client<Fibonacci>::SendGoalOptions options;
-  options.feedback_callback = [](
-                                const ClientGoal::SharedPtr &,
-                                const std::shared_ptr<const Fibonacci::Feedback> &) { compute(); };
+  options.feedback_callback =
+    [](const ClientGoal::SharedPtr &, const std::shared_ptr<const Fibonacci::Feedback> &) {
+      conformance::compute();
+    };
   const auto sent = of_mid->async_send_goal(Fibonacci::Goal(), options);
   ASSERT_EQ(sent.wait_for(seconds(30)), std::future_status::ready);
   ASSERT_TRUE(wait_for([&] { return has_goal.load(); }));
   std::this_thread::sleep_for(milliseconds(100));  // the goal's status, too, has arrived everywhere
-  this->run_at_low([&] { goal->publish_feedback(std::make_shared<Fibonacci::Feedback>()); });
-  this->expect_high_before_mid();
-  this->run_at_low([&] { goal->succeed(std::make_shared<Fibonacci::Result>()); });
+  run_at_low([&] { goal->publish_feedback(std::make_shared<Fibonacci::Feedback>()); });
+  expect_high_before_mid();
+  run_at_low([&] { goal->succeed(std::make_shared<Fibonacci::Result>()); });
   goal.reset();
 }
 

@@ -46,71 +46,6 @@ TYPED_TEST(SchedulingTest, messages_wait_up_to_the_depth_of_their_topic)
   EXPECT_EQ(statistics().executed, 3U);
 }
 
-TYPED_TEST(SchedulingTest, an_exception_ends_spin_and_comes_out_of_it)
-{
-  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
-  const auto timer = node->create_wall_timer(
-    milliseconds(1), []() -> void { throw std::domain_error("on purpose"); });
-  const auto executor = this->make_executor();
-  executor->add_node(node);
-  EXPECT_THROW(executor->spin(), std::domain_error);
-  EXPECT_THROW(while (true) { executor->spin_once(seconds(30)); }, std::domain_error);
-}
-
-TYPED_TEST(SchedulingTest, an_exception_handler_may_go_on)
-{
-  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
-  std::atomic<int> handled{0};
-  typename TestFixture::Options options;
-  options.on_exception = [&](const std::string & callback, const std::exception_ptr &) {
-    EXPECT_EQ(callback, "/planner/timer/1ms");
-    ++handled;
-    return rclrt_core::ExceptionAction::kContinue;
-  };
-  const auto timer = node->create_wall_timer(
-    milliseconds(1), []() -> void { throw std::domain_error("on purpose"); });
-  const auto executor = this->make_executor(options);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
-  EXPECT_TRUE(wait_for([&] { return handled > 3; }));
-}
-
-TYPED_TEST(SchedulingTest, timers_follow_simulated_time)
-{
-  rclcpp::NodeOptions node_options;
-  node_options.append_parameter_override("use_sim_time", true);
-  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner", node_options);
-  const std::shared_ptr<rclcpp::Node> clock_node = this->make_node("simulator");
-  const auto publisher =
-    clock_node->create_publisher<rosgraph_msgs::msg::Clock>("/clock", rclcpp::ClockQoS());
-  std::atomic<int> ticks{0};
-  const auto timer = rclcpp::create_timer(node, node->get_clock(), seconds(1), [&] { ++ticks; });
-  const auto executor = this->make_executor();
-  executor->add_node(node);
-  const Spinning spinning(*executor);
-  int32_t now_s = 100;
-  const auto tell = [&] {
-    rosgraph_msgs::msg::Clock clock;
-    clock.clock.sec = now_s;
-    publisher->publish(clock);
-  };
-  ASSERT_TRUE(wait_for([&] {
-    tell();
-    return node->get_clock()->ros_time_is_active() && node->now().seconds() == 100.0;
-  }));
-  std::this_thread::sleep_for(milliseconds(1200));
-  const int then = ticks;
-  EXPECT_LE(then, 1) << "wall time does not count, but may have before the simulation was known";
-  for (int i = 1; i <= 5; ++i) {
-    ++now_s;
-    EXPECT_TRUE(wait_for([&] {
-      tell();
-      return ticks >= then + i;
-    }));
-  }
-  EXPECT_EQ(ticks, then + 5) << "one for each second";
-}
-
 TYPED_TEST(SchedulingTest, timers_are_ranked_anew_when_their_periods_are_exchanged)
 {
   const File file(
@@ -138,27 +73,6 @@ TYPED_TEST(SchedulingTest, timers_are_ranked_anew_when_their_periods_are_exchang
   exchange_period(*first, seconds(10));
   EXPECT_EQ(run_at(seconds(103)), "1") << "this one was due before, and is told by its call";
   EXPECT_EQ(run_at(seconds(120)), "21") << "the first has waited since 113";
-}
-
-TYPED_TEST(SchedulingTest, jobs_are_traced_under_the_names_of_their_callbacks)
-{
-  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
-  std::atomic<int> ticks{0};
-  const auto timer = node->create_wall_timer(milliseconds(1), [&] { ++ticks; });
-  const auto executor = this->make_executor();
-  executor->add_node(node);
-  {
-    const Spinning spinning(*executor);
-    EXPECT_TRUE(wait_for([&] { return ticks > 3; }));
-    EXPECT_FALSE(executor->threads().empty());
-  }
-  int of_timer = 0;
-  const auto names = executor->callback_names();
-  executor->read_trace([&](const rclrt_job_record & record) {
-    of_timer += names.at(record.callback) == "/planner/timer/1ms" ? 1 : 0;
-  });
-  EXPECT_GT(of_timer, 3);
-  EXPECT_EQ(executor->trace_source().dropped, 0U);
 }
 
 TYPED_TEST(SchedulingTest, the_job_that_takes_a_message_names_it_and_the_job_that_published_it)

@@ -11,9 +11,9 @@
 #include <iostream>
 #include <random>
 
+#include "conformance/watchdog.hpp"
 #include "stress.hpp"
 #include "typed_fixture.hpp"
-#include "watchdog.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -65,7 +65,7 @@ TYPED_TEST(Stressed, survives_everything_that_comes_changes_and_goes_at_once)
   auto next_telling = begin + kTellsEvery;
   while (std::chrono::steady_clock::now() < begin + lasts) {
     {
-      const Watchdog watchdog(kPatience, [&] { return stress.to_string(); });
+      const conformance::Watchdog watchdog(kPatience, [&] { return stress.to_string(); });
       stress.run_round();
     }
     if (std::chrono::steady_clock::now() >= next_telling) {

@@ -3,8 +3,8 @@
 
 /// Ends the process with a message when a test hangs: a thread that never returns cannot be joined, so the
 /// test could not fail by itself.
-#ifndef WATCHDOG_HPP_
-#define WATCHDOG_HPP_
+#ifndef CONFORMANCE__WATCHDOG_HPP_
+#define CONFORMANCE__WATCHDOG_HPP_
 
 #include <chrono>
 #include <condition_variable>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-namespace rclrt_rclcpp
+namespace conformance
 {
 
 class Watchdog
@@ -55,6 +55,6 @@ private:
   std::thread thread_;  // last: it uses the others
 };
 
-}  // namespace rclrt_rclcpp
+}  // namespace conformance
 
-#endif  // WATCHDOG_HPP_
+#endif  // CONFORMANCE__WATCHDOG_HPP_
