@@ -111,7 +111,7 @@ struct StampNode
 struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
 {
   CallbackNode(CallbackOptions options, uint32_t callback_id, const void * its_engine);
-  ~CallbackNode();
+  ~CallbackNode() override;
 
   const std::function<bool(const Job &)> run;  // called without the lock
   const OverrunRule overrun_rule;
