@@ -253,18 +253,6 @@ enum rclrt_ret rclrt_daemon_commit(
            : ret;
 }
 
-void rclrt_daemon_cancel(struct rclrt_daemon * daemon, struct rclrt_node * node)
-{
-  if (daemon == NULL || node == NULL) {
-    return;
-  }
-  const uint32_t token = daemon_enter(daemon);
-  if (node->state == RCLRT_NODE_FILLING) {
-    daemon_free_node(daemon, node);
-  }
-  daemon_leave(daemon, token);
-}
-
 uint16_t rclrt_daemon_payload_capacity(const struct rclrt_daemon * daemon)
 {
   return (uint16_t)(daemon->config.message_capacity - rclrt_message_header_size(daemon->session));
@@ -356,26 +344,6 @@ static enum rclrt_ret send_pieces(
   return ret;
 }
 
-enum rclrt_ret rclrt_daemon_send_fragmented(
-  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
-  const uint8_t * submessages, size_t size)
-{
-  struct cuts cuts;
-  const enum rclrt_ret ret = plan(daemon, stream, priority, submessages, size, &cuts);
-  if (ret != RCLRT_OK) {
-    return ret;
-  }
-  if (cuts.count > RCLRT_WINDOW) {
-    return daemon_short(daemon, "RCLRT_WINDOW", RCLRT_WINDOW, cuts.count);
-  }
-  const uint16_t nodes = daemon->config.node_count;
-  if (cuts.count + cuts.kept > nodes) {
-    return daemon_short(daemon, "node_count", nodes, cuts.count + cuts.kept);
-  }
-  const struct rclrt_rest all = {NULL, submessages, size, 0, priority, false, NULL};
-  return send_pieces(daemon, stream, cuts.piece, cuts.count, &all);
-}
-
 /* In a critical section: a node for the next piece, or null. It takes half of the pool at most, so that
  * others can publish meanwhile, and two nodes at least. */
 static struct rclrt_node * begin_piece(struct rclrt_daemon * daemon, uint64_t now)
@@ -438,7 +406,8 @@ enum rclrt_ret rclrt_daemon_send_long(
   }
   const uint16_t nodes = daemon->config.node_count;
   if (cuts.count <= RCLRT_WINDOW && cuts.count + cuts.kept <= nodes) {
-    return rclrt_daemon_send_fragmented(daemon, stream, priority, submessages, size);
+    const struct rclrt_rest none = {NULL, submessages, size, 0, priority, false, NULL};
+    return send_pieces(daemon, stream, cuts.piece, cuts.count, &none);
   }
   if (2U + cuts.kept > nodes) {
     return daemon_short(daemon, "node_count", nodes, 2U + cuts.kept);

@@ -92,11 +92,6 @@ static int highest_bit(uint32_t bits)
 
 int rclrt_queue_highest(const struct rclrt_queue * queue) { return highest_bit(queue->used); }
 
-int rclrt_queue_lowest(const struct rclrt_queue * queue)
-{
-  return highest_bit(queue->used & (~queue->used + 1U));
-}
-
 struct rclrt_link * rclrt_queue_first(const struct rclrt_queue * queue)
 {
   const int priority = rclrt_queue_highest(queue);

@@ -18,9 +18,6 @@ static bool all_ready(const struct rclrt_executor * executor)
 
 bool executor_triggered(struct rclrt_executor * executor)
 {
-  if (executor->trigger == RCLRT_TRIGGER_USER) { /* may be long: not in a critical section */
-    return executor->user_trigger(executor->user_trigger_context, executor);
-  }
   const uint32_t token = executor_enter(executor);
   const struct rclrt_callback * one = executor->trigger_callback;
   bool holds = executor->trigger == RCLRT_TRIGGER_ALWAYS;
@@ -85,28 +82,13 @@ enum rclrt_ret rclrt_executor_set_trigger(
   const struct rclrt_callback * callback)
 {
   if (
-    executor == NULL || trigger == RCLRT_TRIGGER_USER ||
-    (trigger == RCLRT_TRIGGER_ONE) != (callback != NULL) ||
+    executor == NULL || (trigger == RCLRT_TRIGGER_ONE) != (callback != NULL) ||
     (executor->levels > 1 && trigger != RCLRT_TRIGGER_ANY)) {
     return RCLRT_ERR_ARGUMENT;
   }
   executor->next_of_batch = next_of_batch;
   executor->trigger = (uint8_t)trigger;
   executor->trigger_callback = callback;
-  return RCLRT_OK;
-}
-
-enum rclrt_ret rclrt_executor_set_user_trigger(
-  struct rclrt_executor * executor,
-  bool (*trigger)(void * context, const struct rclrt_executor * executor), void * context)
-{
-  if (executor == NULL || trigger == NULL || executor->levels > 1) {
-    return RCLRT_ERR_ARGUMENT;
-  }
-  executor->next_of_batch = next_of_batch;
-  executor->trigger = RCLRT_TRIGGER_USER;
-  executor->user_trigger = trigger;
-  executor->user_trigger_context = context;
   return RCLRT_OK;
 }
 

@@ -105,11 +105,9 @@ inline const Operation kOperations[] = {
   {"take_after_a_gap", nullptr, gap, [](Scene & of) { of.spin(4); }, true, false, false},
   {"take_with_few_slots", [](RigOptions & options) { options.slots = 2; }, gap,
    [](Scene & of) { of.spin(4); }, true, false, false},
-  {"cancel", nullptr, traffic,
+  {"commit_of_what_is_too_long", nullptr, traffic,
    [](Scene & of) {
      rclrt_node * node = nullptr;
-     EXPECT_EQ(rclrt_daemon_acquire(&of.daemon, of.low.self.stream, 3, &node), RCLRT_OK);
-     rclrt_daemon_cancel(&of.daemon, node);
      EXPECT_EQ(rclrt_daemon_acquire(&of.daemon, of.low.self.stream, 3, &node), RCLRT_OK);
      rclrt_writer writer = rclrt_daemon_writer(&of.daemon, node);
      writer.failed = true;

@@ -221,23 +221,6 @@ TEST_F(Program, with_trigger_always_a_batch_is_granted_at_once_whatever_is_ready
   EXPECT_EQ(log, "a b a") << "the second batch by priority";
 }
 
-TEST_F(Program, a_trigger_of_the_users_decides)
-{
-  auto & a = guard("a", 9);
-  bool open = false;
-  ASSERT_EQ(
-    rclrt_executor_set_user_trigger(
-      &system.executor,
-      [](void * context, const rclrt_executor *) { return *static_cast<bool *>(context); }, &open),
-    RCLRT_OK);
-  rclrt_guard_trigger(&a.guard);
-  system.spin_for(10);
-  EXPECT_EQ(log, "");
-  open = true;
-  (void)rclrt_executor_spin_some(&system.executor, 1);
-  EXPECT_EQ(log, "a");
-}
-
 TEST_F(Program, let_takes_all_data_before_the_first_callback)
 {
   auto & a = subscription("a", 5, 100 * kMs);

@@ -273,8 +273,7 @@ TEST(Fragments, between_those_of_a_less_urgent_message_an_urgent_one_passes)
   Agent::Bytes submessage = {RCLRT_WRITE_DATA, 1, 244, 1, 0, 14, 0, 0x15};
   submessage.resize(504, 1);
   ASSERT_EQ(
-    rclrt_daemon_send_fragmented(&rig.daemon, &low, 1, submessage.data(), submessage.size()),
-    RCLRT_OK);
+    rclrt_daemon_send_long(&rig.daemon, &low, 1, submessage.data(), submessage.size()), RCLRT_OK);
   rig.arm();
   ASSERT_EQ(rig.write(high, 9, number(9)), RCLRT_OK);
   const uint64_t asked_ns = rig.world.now_ns();
@@ -397,8 +396,10 @@ TEST(Again, a_subscription_that_could_not_ask_for_its_data_can_be_added_again)
     ASSERT_EQ(rclrt_daemon_acquire(&system.daemon, &system.session.none, 31, &node), RCLRT_OK);
   }
   EXPECT_EQ(listener.add(), RCLRT_ERR_AGAIN);
-  for (auto * node : taken) {
-    rclrt_daemon_cancel(&system.daemon, node);
+  for (auto * node : taken) {  // what does not fit gives its node back
+    rclrt_writer writer = rclrt_daemon_writer(&system.daemon, node);
+    writer.failed = true;
+    EXPECT_EQ(rclrt_daemon_commit(&system.daemon, node, &writer), RCLRT_ERR_STORAGE);
   }
   EXPECT_EQ(listener.add(), RCLRT_OK);
   EXPECT_EQ(listener.add(), RCLRT_ERR_ARGUMENT) << "it is there";
@@ -547,7 +548,7 @@ TEST(Limits, null_pointers_are_errors_everywhere)
   EXPECT_EQ(rclrt_daemon_add_sink(nullptr, nullptr, 1, 1, 1), bad);
   EXPECT_EQ(rclrt_daemon_acquire(nullptr, nullptr, 1, nullptr), bad);
   EXPECT_EQ(rclrt_daemon_commit(nullptr, nullptr, nullptr), bad);
-  EXPECT_EQ(rclrt_daemon_send_fragmented(nullptr, nullptr, 1, bytes, 4), bad);
+  EXPECT_EQ(rclrt_daemon_send_long(nullptr, nullptr, 1, bytes, 4), bad);
   EXPECT_EQ(rclrt_daemon_take(nullptr, nullptr, bytes, 4, &message), bad);
   EXPECT_EQ(rclrt_session_init(nullptr, nullptr, 1, bytes, bytes, 4), bad);
   EXPECT_EQ(rclrt_session_close(nullptr), bad);
@@ -562,7 +563,6 @@ TEST(Limits, null_pointers_are_errors_everywhere)
   EXPECT_EQ(rclrt_executor_spin_some(nullptr, 1), bad);
   EXPECT_EQ(rclrt_batch_spin_some(nullptr, 1), bad);
   EXPECT_EQ(rclrt_executor_set_trigger(nullptr, RCLRT_TRIGGER_ANY, nullptr), bad);
-  EXPECT_EQ(rclrt_executor_set_user_trigger(nullptr, nullptr, nullptr), bad);
   EXPECT_EQ(rclrt_executor_set_semantics(nullptr, RCLRT_SEMANTICS_LET), bad);
   EXPECT_EQ(rclrt_executor_add_timer(nullptr, nullptr, 1, 1, nullptr, nullptr), bad);
   EXPECT_EQ(rclrt_executor_add_guard(nullptr, nullptr, 1, nullptr, nullptr), bad);
@@ -582,7 +582,6 @@ TEST(Limits, null_pointers_are_errors_everywhere)
   EXPECT_EQ(rclrt_session_connect(nullptr, 1), bad);
   EXPECT_EQ(rclrt_publish(nullptr, nullptr), bad);
   rclrt_daemon_reset(nullptr, 0, nullptr);
-  rclrt_daemon_cancel(nullptr, nullptr);
   rclrt_daemon_received(nullptr, bytes, 4);
   rclrt_daemon_transmitted(nullptr);
   rclrt_session_handle(nullptr);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The POSIX port where threads meet: the completion and reception handlers, and a publisher, each in a
-// thread of its own while the program works; what a thread makes ready; resources of levels. Under the
-// thread sanitizer this shows what no interleaving of whole accesses can.
+// thread of its own while the program works; what a thread makes ready. Under the thread sanitizer this
+// shows what no interleaving of whole accesses can.
 #include <sched.h>
 
 #include <algorithm>
@@ -268,13 +268,6 @@ TEST(Wake, what_another_thread_makes_ready_runs_without_anything_coming_on_the_l
   EXPECT_EQ(runs, kRuns);
 }
 
-int priority_now()
-{
-  sched_param parameters{};
-  EXPECT_EQ(sched_getparam(0, &parameters), 0);
-  return parameters.sched_priority;
-}
-
 // Runs `body` under SCHED_FIFO at `priority`. False: that is not permitted here.
 bool under_fifo(int priority, const std::function<void()> & body)
 {
@@ -333,93 +326,4 @@ TEST(CriticalSection, is_left_at_the_priority_of_who_waits_for_it)
   EXPECT_EQ(seen, 11);
 }
 
-bool took(rclrt_posix_resource & resource)
-{
-  const auto ret = rclrt_posix_resource_take(&resource);
-  EXPECT_TRUE(ret == RCLRT_OK || ret == RCLRT_ERR_STATE) << rclrt_ret_text(ret);
-  if (ret == RCLRT_OK) {
-    rclrt_posix_resource_give(&resource);
-  }
-  return ret == RCLRT_OK;
-}
-
-TEST(Resource, whoever_has_it_runs_at_its_ceiling_and_nobody_above_the_ceiling_gets_it)
-{
-  rclrt_posix_resource resource;
-  ASSERT_EQ(rclrt_posix_resource_init(&resource, 12), RCLRT_OK);
-  const bool permitted = under_fifo(11, [&] {
-    EXPECT_EQ(rclrt_posix_resource_take(&resource), RCLRT_OK);
-    EXPECT_EQ(priority_now(), 12);
-    EXPECT_EQ(rclrt_posix_resource_take(&resource), RCLRT_ERR_STATE) << "it has it";
-    rclrt_posix_resource_give(&resource);
-    EXPECT_EQ(priority_now(), 11);
-  });
-  if (permitted) {
-    under_fifo(13, [&] {
-      EXPECT_FALSE(took(resource));
-      EXPECT_EQ(priority_now(), 13);
-    });
-  }
-  EXPECT_FALSE(took(resource)) << "not under SCHED_FIFO";
-  rclrt_posix_resource_fini(&resource);
-  if (!permitted) {
-    GTEST_SKIP() << "SCHED_FIFO is not permitted: docs/how-to/real-time-permissions.md";
-  }
-}
-
-TEST(Resource, what_levels_without_priorities_do_with_it_is_not_interleaved)
-{
-  AgentThread agent(RCLRT_POSIX_UDP);
-  Program program(agent, RCLRT_POSIX_UDP);
-  const uint8_t floors[] = {0, 10};
-  ASSERT_TRUE(program.posix.transport.open(&program.posix));
-  ASSERT_EQ(rclrt_executor_use_levels(&program.executor, floors, 2), RCLRT_OK);
-  struct Shared
-  {
-    rclrt_posix_resource resource{};
-    int value = 0;  // guarded by it
-    rclrt_guard guards[2]{};
-    std::atomic<int> begun{0};
-    std::atomic<int> runs{0};
-  } shared;
-  ASSERT_EQ(rclrt_posix_resource_init(&shared.resource, 0), RCLRT_OK);
-  for (uint8_t i = 0; i < 2; ++i) {
-    ASSERT_EQ(
-      rclrt_executor_add_guard(
-        &program.executor, &shared.guards[i], static_cast<uint8_t>(5 + 10 * i),
-        [](void * context) {
-          auto & self = *static_cast<Shared *>(context);
-          const auto end = std::chrono::steady_clock::now() + kPatience / 2;
-          self.begun++;
-          while (self.begun < 2 && std::chrono::steady_clock::now() < end) {
-            std::this_thread::yield();
-          }
-          for (int k = 0; k < 1000; ++k) {
-            EXPECT_EQ(rclrt_posix_resource_take(&self.resource), RCLRT_OK);
-            self.value++;
-            rclrt_posix_resource_give(&self.resource);
-          }
-          self.runs++;
-        },
-        &shared),
-      RCLRT_OK);
-    rclrt_guard_trigger(&shared.guards[i]);
-  }
-  bool stop = false;
-  std::thread watcher = stop_when(stop, [&] { return shared.runs == 2; });
-  EXPECT_EQ(rclrt_posix_run(&program.posix, &program.executor, nullptr, &stop), RCLRT_OK);
-  watcher.join();
-  EXPECT_EQ(shared.runs, 2);
-  EXPECT_EQ(shared.value, 2000);
-  rclrt_posix_resource_fini(&shared.resource);
-}
-
-TEST(Resource, what_cannot_be_is_refused)
-{
-  rclrt_posix_resource resource;
-  EXPECT_EQ(rclrt_posix_resource_init(nullptr, 0), RCLRT_ERR_ARGUMENT);
-  EXPECT_EQ(rclrt_posix_resource_init(&resource, -1), RCLRT_ERR_ARGUMENT);
-  EXPECT_EQ(rclrt_posix_resource_init(&resource, 100), RCLRT_ERR_ARGUMENT);
-  EXPECT_EQ(rclrt_posix_resource_take(nullptr), RCLRT_ERR_ARGUMENT);
-}
 }  // namespace

@@ -172,7 +172,7 @@ TEST(Streams, fragments_have_the_bytes_of_the_peer)
     submessage.push_back(static_cast<uint8_t>(i));
   }
   ASSERT_EQ(
-    rclrt_daemon_send_fragmented(&rig.daemon, &end.output, 3, submessage.data(), submessage.size()),
+    rclrt_daemon_send_long(&rig.daemon, &end.output, 3, submessage.data(), submessage.size()),
     RCLRT_OK);
   rig.settle(200);
   std::vector<Agent::Bytes> expected;

@@ -357,17 +357,12 @@ struct rclrt_writer rclrt_daemon_writer(struct rclrt_daemon * daemon, struct rcl
  * needed), AGAIN (window full meanwhile); the node is then free again. */
 enum rclrt_ret rclrt_daemon_commit(
   struct rclrt_daemon * daemon, struct rclrt_node * node, const struct rclrt_writer * writer);
-void rclrt_daemon_cancel(struct rclrt_daemon * daemon, struct rclrt_node * node);
-/* Sends submessages that are longer than a node, as fragments on a reliable stream: all or nothing.
- * Errors: UNSUPPORTED (stream not reliable), STORAGE (more than the window, or the pool without its
- * reserve, can ever hold), AGAIN. Linear in `size`. */
-enum rclrt_ret rclrt_daemon_send_fragmented(
-  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
-  const uint8_t * submessages, size_t size);
-/* The same, of any length. What is more than the window and the pool hold is cut whenever there is room,
- * by whatever context makes some, and takes half of the nodes at most. Until the last piece is cut or
- * given up `submessages` stays as it is from its byte message_capacity on, and nothing else goes on the
- * stream: AGAIN; nor does another such message begin. Errors: also STORAGE (two nodes are needed). */
+/* Sends submessages that are longer than a node, of any length, as fragments on a reliable stream. What is
+ * more than the window and the pool hold is cut whenever there is room, by whatever context makes some, and
+ * takes half of the nodes at most. Until the last piece is cut or given up `submessages` stays as it is from
+ * its byte message_capacity on, and nothing else goes on the stream: AGAIN; nor does another such message
+ * begin. What the pool holds goes all or not at all. Errors: UNSUPPORTED (stream not reliable), STORAGE (two
+ * nodes besides the reserve are needed), AGAIN. Linear in `size`. */
 enum rclrt_ret rclrt_daemon_send_long(
   struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint8_t priority,
   const uint8_t * submessages, size_t size);

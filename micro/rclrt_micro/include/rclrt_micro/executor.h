@@ -15,7 +15,7 @@
  * that runs ALWAYS, a round is a batch: when the trigger holds, everything that is ready is granted
  * together (with LET, its data is taken then), and runs by priority before the trigger is asked
  * again. A ready callback stays ready while the trigger does not hold; nothing is lost. ALL takes
- * one step per callback in a critical section; a trigger of the user's is asked outside of any.
+ * one step per callback in a critical section.
  *
  * Preemption levels. Priorities can be cut into levels, each with a context of its own in the port
  * (interrupt priority, task, thread, or virtual context): see rclrt_executor_use_levels().
@@ -42,7 +42,6 @@ enum rclrt_trigger
   RCLRT_TRIGGER_ALL,
   RCLRT_TRIGGER_ONE, /* a certain callback is ready */
   RCLRT_TRIGGER_ALWAYS,
-  RCLRT_TRIGGER_USER,
 };
 
 enum rclrt_semantics
@@ -112,8 +111,6 @@ struct rclrt_executor
   uint8_t semantics; /* enum rclrt_semantics */
   uint8_t levels;
   uint8_t floors[RCLRT_LEVELS_MAX];
-  bool (*user_trigger)(void * context, const struct rclrt_executor * executor);
-  void * user_trigger_context;
   const struct rclrt_callback * trigger_callback;
   /* Set by what makes batches, and by the first timer: other programs do not link them. */
   struct rclrt_callback * (*next_of_batch)(struct rclrt_executor * executor);
@@ -134,15 +131,11 @@ enum rclrt_ret rclrt_executor_init(
  * timer interrupt at the time it returned. Only trigger ANY with RCLCPP. Errors: ARGUMENT. */
 enum rclrt_ret rclrt_executor_use_levels(
   struct rclrt_executor * executor, const uint8_t * floors, uint8_t levels);
-/* `callback`: for RCLRT_TRIGGER_ONE the one that has to be ready; else null. RCLRT_TRIGGER_USER is
- * set by the function after it. While nothing spins. Errors of these three: ARGUMENT (also: levels
- * are used, which want trigger ANY and RCLCPP). */
+/* `callback`: for RCLRT_TRIGGER_ONE the one that has to be ready; else null. While nothing
+ * spins. Errors of these two: ARGUMENT (also: levels are used, which want trigger ANY and RCLCPP). */
 enum rclrt_ret rclrt_executor_set_trigger(
   struct rclrt_executor * executor, enum rclrt_trigger trigger,
   const struct rclrt_callback * callback);
-enum rclrt_ret rclrt_executor_set_user_trigger(
-  struct rclrt_executor * executor,
-  bool (*trigger)(void * context, const struct rclrt_executor * executor), void * context);
 enum rclrt_ret rclrt_executor_set_semantics(
   struct rclrt_executor * executor, enum rclrt_semantics semantics);
 

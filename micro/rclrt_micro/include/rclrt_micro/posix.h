@@ -46,7 +46,7 @@ struct rclrt_posix
   uint64_t
     free_ns;   /* when the line has sent what it was given, by its rate; in a critical section */
   bool behind; /* rclrt_daemon_transmitted() is to be called in time; the same */
-  /* For critical sections. It has priority inheritance, not a ceiling as resources (below) have.
+  /* For critical sections. It has priority inheritance, not a ceiling.
    * Threads outside SCHED_FIFO enter the sections too, and a ceiling is closed to them: the thread
    * that reads the line, levels without priorities, threads of the program that trigger. Nor is it
    * known which thread is the most urgent. A ceiling would give no better bound: sections never
@@ -90,25 +90,6 @@ enum rclrt_ret rclrt_posix_start_tcp(
 enum rclrt_ret rclrt_posix_run(
   struct rclrt_posix * posix, struct rclrt_executor * executor, const int * fifo_priorities,
   const volatile bool * stop);
-
-/* A resource that callbacks of several levels use. Under SCHED_FIFO it has the immediate ceiling
- * protocol: its holder runs at the ceiling, so that no other user of it can run on that processor
- * meanwhile. A callback waits at most for one use by a less urgent one. (The port's own critical
- * sections have priority inheritance: see `lock`.) */
-struct rclrt_posix_resource
-{
-  pthread_mutex_t mutex;
-};
-
-/* `ceiling`: the SCHED_FIFO priority of the most urgent level that uses it; 0 where levels have
- * none: a mutex with priority inheritance then. Errors: ARGUMENT, STATE (the system has no such
- * mutex). */
-enum rclrt_ret rclrt_posix_resource_init(struct rclrt_posix_resource * resource, int ceiling);
-/* Waits while another thread has it. Errors: ARGUMENT, STATE (the caller has it, is above the
- * ceiling, is not under SCHED_FIFO, or may not run at the ceiling: it is then not taken). */
-enum rclrt_ret rclrt_posix_resource_take(struct rclrt_posix_resource * resource);
-void rclrt_posix_resource_give(struct rclrt_posix_resource * resource);
-void rclrt_posix_resource_fini(struct rclrt_posix_resource * resource);
 
 #ifdef __cplusplus
 }

@@ -77,9 +77,8 @@ void rclrt_queue_push(struct rclrt_queue * queue, struct rclrt_link * link, unsi
 void rclrt_queue_push_front(
   struct rclrt_queue * queue, struct rclrt_link * link, unsigned priority);
 void rclrt_queue_remove(struct rclrt_queue * queue, struct rclrt_link * link, unsigned priority);
-/* The highest or lowest priority in the queue; -1 when it is empty. */
+/* The highest priority in the queue; -1 when it is empty. */
 int rclrt_queue_highest(const struct rclrt_queue * queue);
-int rclrt_queue_lowest(const struct rclrt_queue * queue);
 /* The first of the most urgent; null when empty. Not removed. */
 struct rclrt_link * rclrt_queue_first(const struct rclrt_queue * queue);
 
