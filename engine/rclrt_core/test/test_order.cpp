@@ -368,6 +368,37 @@ TEST(Backlog, of_many_jobs_counts_all_and_their_numbers_never_go_back)
   }
 }
 
+TEST(Backlog, keeps_the_stamp_of_the_oldest_and_goes_forward_in_an_overload)
+{
+  const auto made_at = [](int64_t ns) {
+    Job job;
+    job.release = job.deadline = time_point_of(ns);
+    return job;
+  };
+  const auto popped = [](Backlog & backlog) { return nanoseconds_of(backlog.pop().release); };
+
+  Backlog slow(100);
+  for (int64_t ns = 0; ns < 6; ++ns) {
+    slow.push(made_at(ns));
+  }
+  for (const int64_t ns : {0, 1, 2, 3, 3, 3}) {
+    EXPECT_EQ(popped(slow), ns);
+  }
+
+  Backlog behind(100);
+  behind.push(made_at(0), 10);
+  for (int64_t ns = 1; ns < 20; ++ns) {
+    behind.push(made_at(ns));
+    EXPECT_EQ(popped(behind), std::max<int64_t>(0, ns - 3));
+  }
+
+  Backlog full(2);
+  full.push(made_at(1));
+  full.push(made_at(2));
+  full.pop();
+  EXPECT_EQ(nanoseconds_of(full.earliest_deadline()), 2) << "that of the other one went with it";
+}
+
 TEST(Backlog, takes_as_many_as_there_are_numbers_without_a_step_for_each)
 {
   Backlog backlog(UINT32_MAX);
