@@ -101,10 +101,12 @@ def test_timers_on_one_thread_or_cpu_get_priorities_if_any_are_proved(kind: Exec
             analyse(with_levels(system, dict(zip(names, order, strict=True)))).met
             for order in itertools.permutations(range(1, len(names) + 1))
         )
+        found[possible] += 1
+        if found[possible] > 12:
+            continue
         made = make_plan(all_open(system))
         assert made.proved == possible, system
         assert "Audsley" in made.optimal
-        found[possible] += 1
 
 
 def test_a_plan_keeps_what_the_model_says(tmp_path: Path) -> None:

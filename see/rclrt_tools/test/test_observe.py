@@ -133,22 +133,21 @@ def random_observed(seed: int) -> tuple[System, System]:
     return system, observed(*(trace for trace in traces if len(trace.records)))
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_bounds_of_the_model_hold_in_this_run_and_in_others(seed: int) -> None:
-    """At least every response seen, or no verdict."""
-    system, again = random_observed(seed)
-    found = {bound.name: bound.bound for bound in analyse(again).callbacks}
-    if again.no_verdict:
-        assert set(found.values()) == {None}
-    for other in range(3):
-        seen = simulate(system, 20_000, seed + other).worst()
-        for name, bound in found.items():
-            assert bound is None or bound >= seen[name][1], (other, name)
-
-
-def test_most_random_systems_get_a_verdict() -> None:
-    """So that the test above says something."""
-    assert sum(not random_observed(seed)[1].no_verdict for seed in range(40)) > 20
+def test_bounds_of_the_model_hold_in_this_run_and_in_others() -> None:
+    """At least every response seen, or no verdict, which most have."""
+    verdicts = 0
+    for seed in range(40):
+        system, again = random_observed(seed)
+        found = {bound.name: bound.bound for bound in analyse(again).callbacks}
+        if again.no_verdict:
+            assert set(found.values()) == {None}
+            continue
+        verdicts += 1
+        for other in range(3):
+            seen = simulate(system, 20_000, seed + other).worst()
+            for name, bound in found.items():
+                assert bound is None or bound >= seen[name][1], (seed, other, name)
+    assert verdicts > 20
 
 
 PREEMPTED = (

@@ -106,17 +106,17 @@ bool is_in(const std::string & way, const std::vector<std::string> & ways)
 
 const std::vector<std::string> kOfThePool{"shared", "fifo", "runaway", "budget"};
 /// All others have no priorities for callbacks, or are told none.
-const std::vector<std::string> kWithPriorities{"fifo",   "runaway",  "budget",
-                                               "events", "isolated", "deadline"};
+const std::vector<std::string> kWithPriorities{"fifo",     "runaway", "budget", "priority_events",
+                                               "isolated", "deadline"};
 const std::vector<std::string> kWays{
-  "shared",   "fifo",        "runaway",        "budget",          "events",      "deadline",
+  "shared",   "fifo",        "runaway",        "budget",          "priority_events", "deadline",
   "isolated", "events_fifo", "wait_set_multi", "wait_set_single", "process_fifo"};
 
 std::unique_ptr<rclrt_rcl::Executor> executor_of(const std::string & way)
 {
   const bool is_pool = is_in(way, kOfThePool);
   return rclrt_baselines::executor_by_name(
-    is_pool                 ? "pool"
+    is_pool                 ? "preemptive"
     : way == "process_fifo" ? "wait_set_multi"
     : way == "deadline"     ? "isolated"
                             : way,

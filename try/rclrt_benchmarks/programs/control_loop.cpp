@@ -86,12 +86,12 @@ private:
 
 std::unique_ptr<rclrt_rcl::Executor> make_executor(const std::string & way)
 {
-  if (way == "pool_beat") {
+  if (way == "preemptive_beat") {
     rclrt_rcl::PreemptiveExecutorOptions options;
     options.waiting.beat = kBeat;
     return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
   }
-  if (way == "events_re") {
+  if (way == "priority_events_re") {
     rclrt_rcl::PriorityEventsExecutorOptions options;
     options.release_and_execute = true;
     return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(options);
@@ -142,8 +142,8 @@ private:
 nlohmann::json measure(
   const std::string & way, const std::string & kind, const std::string & name, std::size_t count)
 {
-  const bool has_priorities =
-    way.rfind("pool", 0) == 0 || way == "isolated" || way == "events" || way == "events_re";
+  const bool has_priorities = way.rfind("preemptive", 0) == 0 || way == "isolated" ||
+                              way == "priority_events" || way == "priority_events_re";
   const auto node = std::make_shared<rclrt_rcl::Node>("controller");
   Cycles cycles(count);
   std::shared_ptr<rclrt_rcl::Timer> control;

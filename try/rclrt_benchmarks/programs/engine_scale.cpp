@@ -13,7 +13,8 @@
 //
 // The last two are for a program that counts instructions, and write nothing: their difference is the way to the start.
 //
-// VARIANT: pool, pool_spin, pool_adaptive, events, isolated; floor: a queue with a mutex and a condition variable.
+// VARIANT: preemptive, preemptive_spin, preemptive_adaptive, priority_events, isolated; floor: a queue with a mutex and a
+// condition variable.
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -126,15 +127,15 @@ public:
     options.attributes_mode = rclrt_core::AttributesMode::kOff;
     options.max_threads = threads;
     options.waiting.spin = std::chrono::milliseconds(3);
-    if (variant == "events") {
+    if (variant == "priority_events") {
       options.model = rclrt_core::ExecutionModel::kPriorityEvents;
     } else if (variant == "isolated") {
       options.model = rclrt_core::ExecutionModel::kIsolated;
-    } else if (variant == "pool_spin") {
+    } else if (variant == "preemptive_spin") {
       options.waiting.kind = rclrt_core::Waiting::kSpin;
-    } else if (variant == "pool_adaptive") {
+    } else if (variant == "preemptive_adaptive") {
       options.waiting.kind = rclrt_core::Waiting::kAdaptive;
-    } else if (variant != "pool") {
+    } else if (variant != "preemptive") {
       throw std::runtime_error("unknown variant '" + variant + "'");
     }
     engine_ = std::make_unique<rclrt_core::Engine>(platform_, options);

@@ -59,8 +59,9 @@ Model model(const std::string & name)
 std::vector<Model> models()
 {
   return {
-    model<rclrt_rcl::PreemptiveExecutor, rclrt_rcl::PreemptiveExecutorOptions>("pool"),
-    model<rclrt_rcl::PriorityEventsExecutor, rclrt_rcl::PriorityEventsExecutorOptions>("events"),
+    model<rclrt_rcl::PreemptiveExecutor, rclrt_rcl::PreemptiveExecutorOptions>("preemptive"),
+    model<rclrt_rcl::PriorityEventsExecutor, rclrt_rcl::PriorityEventsExecutorOptions>(
+      "priority_events"),
     model<rclrt_rcl::CallbackIsolatedExecutor, rclrt_rcl::CallbackIsolatedExecutorOptions>(
       "isolated")};
 }

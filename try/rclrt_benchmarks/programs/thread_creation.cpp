@@ -155,6 +155,6 @@ int main(int argc, char ** argv)
     return nlohmann::json{
       {"joined", one_after_the_other(count)},
       {"not_joined", without_joining(count)},
-      {"pool", to_the_pool(count)}};
+      {"preemptive", to_the_pool(count)}};
   });
 }

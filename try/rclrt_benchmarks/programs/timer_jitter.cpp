@@ -50,7 +50,7 @@ struct alignas(64) Series
 
 std::unique_ptr<rclrt_rcl::Executor> make_executor(const Options & options)
 {
-  if (options.executor == "events_re") {
+  if (options.executor == "priority_events_re") {
     rclrt_rcl::PriorityEventsExecutorOptions with;
     with.release_and_execute = true;
     return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(with);

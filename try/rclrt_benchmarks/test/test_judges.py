@@ -48,9 +48,9 @@ def dispatched() -> Result:
     }
     rows = []
     for case, (ours, theirs) in cases.items():
-        of = dict.fromkeys(("pool", "events"), ours)
+        of = dict.fromkeys(("preemptive", "priority_events"), ours)
         of |= dict.fromkeys(dispatch.WAIT_SETS, theirs)
-        of |= {"pool_inline": 30.0, "floor_handover": 55.0}
+        of |= {"preemptive_inline": 30.0, "floor_handover": 55.0}
         rows += [
             {
                 "case": case, "executor": name, "p50_us": us, "p99_us": us * 1.2,
@@ -73,39 +73,45 @@ def changed(result: Result, match: Mapping[str, Any], **values: Any) -> Result:
 def test_dispatch_holds_where_event_driven_executors_are_below_the_wait_sets() -> None:
     good = verdicts(dispatch.judge, dispatched())
     assert {row.verdict for row in good.values()} == {HOLDS}
-    assert good["pool, p99 / that of the better wait set"].ahead == ""
-    bad = changed(dispatched(), {"case": dispatch.ONE, "executor": "pool"}, p99_us=130.0)
-    assert verdicts(dispatch.judge, bad)["pool, p99 / that of the better wait set"].verdict == FAILS
-    near = changed(dispatched(), {"case": dispatch.ONE, "executor": "pool"}, p99_us=115.0)
-    row = verdicts(dispatch.judge, near)["pool, p99 / that of the better wait set"]
+    assert good["preemptive, p99 / that of the better wait set"].ahead == ""
+    bad = changed(dispatched(), {"case": dispatch.ONE, "executor": "preemptive"}, p99_us=130.0)
+    assert (
+        verdicts(dispatch.judge, bad)["preemptive, p99 / that of the better wait set"].verdict
+        == FAILS
+    )
+    near = changed(dispatched(), {"case": dispatch.ONE, "executor": "preemptive"}, p99_us=115.0)
+    row = verdicts(dispatch.judge, near)["preemptive, p99 / that of the better wait set"]
     assert row.verdict == HOLDS
     assert row.ahead == "0.85 in the paper, 0.96 here"
-    few = changed(dispatched(), {"case": dispatch.ONE, "executor": "pool"}, p99_us=None)
-    row = verdicts(dispatch.judge, few)["pool, p99 / that of the better wait set"]
+    few = changed(dispatched(), {"case": dispatch.ONE, "executor": "preemptive"}, p99_us=None)
+    row = verdicts(dispatch.judge, few)["preemptive, p99 / that of the better wait set"]
     assert (row.verdict, row.why) == (OPEN, "too few samples")
 
 
 def test_idle_subscriptions_must_cost_nothing_and_ten_little() -> None:
     assert {row.verdict for row in verdicts(dispatch.judge_idle, dispatched()).values()} == {HOLDS}
     assert {r.verdict for r in verdicts(dispatch.judge_fan_out, dispatched()).values()} == {HOLDS}
-    bad = changed(dispatched(), {"case": dispatch.IDLE, "executor": "events"}, p50_us=150.0)
+    bad = changed(
+        dispatched(), {"case": dispatch.IDLE, "executor": "priority_events"}, p50_us=150.0
+    )
     failed = [n for n, row in verdicts(dispatch.judge_idle, bad).items() if row.verdict == FAILS]
     assert len(failed) == 2
-    assert all("events" in name for name in failed)
+    assert all("priority_events" in name for name in failed)
     slower = changed(bad, {"case": dispatch.IDLE, "executor": "floor_handover"}, p50_us=137.5)
-    name = "events: median beside 100 idle subscriptions / alone, relative to a bare hand-over"
+    name = "priority_events: median beside 100 idle subscriptions / alone"
+    name += ", relative to a bare hand-over"
     row = verdicts(dispatch.judge_idle, slower)[name]
     assert (row.verdict, row.ours) == (HOLDS, "1.00 (2.50 / 2.50)"), "the machine was slower"
-    bad = changed(dispatched(), {"case": dispatch.FAN_OUT, "executor": "pool"}, p99_us=300.0)
+    bad = changed(dispatched(), {"case": dispatch.FAN_OUT, "executor": "preemptive"}, p99_us=300.0)
     failed = [n for n, r in verdicts(dispatch.judge_fan_out, bad).items() if r.verdict == FAILS]
-    assert failed == ["growth of pool / growth of the multi-threaded wait set, p99, 1 to 10"]
+    assert failed == ["growth of preemptive / growth of the multi-threaded wait set, p99, 1 to 10"]
 
 
 def jitters(timers_at_once: int = 1) -> Result:
     rows = []
     for period in (1.0, 10.0):
-        of = {"cyclictest": 10.0, "pool": 11.0, "events": 10.0, "isolated": 9.0}
-        of |= {"wait_set_multi": 25.0, "events_re": 10.5}
+        of = {"cyclictest": 10.0, "preemptive": 11.0, "priority_events": 10.0, "isolated": 9.0}
+        of |= {"wait_set_multi": 25.0, "priority_events_re": 10.5}
         rows += [
             {
                 "executor": name, "timers": timers_at_once, "period_ms": period, "n": 1000,
@@ -119,22 +125,22 @@ def jitters(timers_at_once: int = 1) -> Result:
 
 def test_jitter_is_held_against_cyclictest_the_wait_set_and_drift() -> None:
     assert {row.verdict for row in verdicts(timer_jitter.judge, jitters()).values()} == {HOLDS}
-    pool = {"executor": "pool", "period_ms": 10.0}
+    pool = {"executor": "preemptive", "period_ms": 10.0}
     for change, name in (
-        ({"p99_us": 13.0}, "pool / cyclictest, 10 ms: p99"),
-        ({"p99_us": 26.0}, "pool / wait set, 10 ms: p99"),
-        ({"drift_us": 0.5}, "pool, 10 ms: mean"),
+        ({"p99_us": 13.0}, "preemptive / cyclictest, 10 ms: p99"),
+        ({"p99_us": 26.0}, "preemptive / wait set, 10 ms: p99"),
+        ({"drift_us": 0.5}, "preemptive, 10 ms: mean"),
     ):
         bad = verdicts(timer_jitter.judge, changed(jitters(), pool, **change))
         assert bad[name].verdict == FAILS
         assert ("two wake-ups; with one" in bad[name].why) == ("p99_us" in change)
-    best = {"executor": "events_re", "period_ms": 10.0}
+    best = {"executor": "priority_events_re", "period_ms": 10.0}
     bad = verdicts(timer_jitter.judge, changed(jitters(), best, p99_us=12.5))
     name = "ours at its best: release-and-execute / cyclictest, 10 ms: p99"
     assert (bad[name].verdict, bad[name].why[-10:]) == (FAILS, "1.05, 1.05")
     without = jitters()
     without["rows"] = [row for row in without["rows"] if row["executor"] != "cyclictest"]
-    row = verdicts(timer_jitter.judge, without)["pool / cyclictest, 10 ms: p99"]
+    row = verdicts(timer_jitter.judge, without)["preemptive / cyclictest, 10 ms: p99"]
     assert (row.verdict, row.why) == (OPEN, timer_jitter.NO_YARDSTICK)
 
 
@@ -142,9 +148,11 @@ def test_ten_timers_must_be_tighter_than_the_wait_set() -> None:
     ten = jitters(10)
     ten["rows"] = [row for row in ten["rows"] if row["period_ms"] == 10.0]
     assert {row.verdict for row in verdicts(timer_jitter.judge_ten, ten).values()} == {HOLDS}
-    bad = verdicts(timer_jitter.judge_ten, changed(ten, {"executor": "pool"}, p99_us=60.0))
-    assert bad["pool / wait set with ten threads: p1 to p99"].verdict == FAILS
-    bad = verdicts(timer_jitter.judge_ten, changed(ten, {"executor": "events_re"}, p99_us=60.0))
+    bad = verdicts(timer_jitter.judge_ten, changed(ten, {"executor": "preemptive"}, p99_us=60.0))
+    assert bad["preemptive / wait set with ten threads: p1 to p99"].verdict == FAILS
+    bad = verdicts(
+        timer_jitter.judge_ten, changed(ten, {"executor": "priority_events_re"}, p99_us=60.0)
+    )
     assert [row.verdict for row in bad.values()].count(FAILS) == 1
 
 
@@ -152,12 +160,12 @@ def test_creating_a_thread_must_cost_more_than_a_release() -> None:
     result: Result = {
         "rows": [
             {"way": way, "what": what, "p50_us": us, "rounds_p50_us": [us], "quantiles_us": [us]}
-            for way, us in (("joined", 10.0), ("not_joined", 12.0), ("pool", 2.0))
+            for way, us in (("joined", 10.0), ("not_joined", 12.0), ("preemptive", 2.0))
             for what in ("call", "start")
         ]
     }
     assert {row.verdict for row in verdicts(thread_creation.judge, result).values()} == {HOLDS}
-    for way, name in (("pool", "until it begins"), ("joined", "100 us")):
+    for way, name in (("preemptive", "until it begins"), ("joined", "100 us")):
         bad = changed(result, {"way": way}, p50_us=101.0)
         failed = [n for n, r in verdicts(thread_creation.judge, bad).items() if r.verdict == FAILS]
         assert any(name in one for one in failed)
@@ -170,7 +178,7 @@ def seven() -> Result:
             for task in ("Imu", "Camera", "Lidar"):
                 today = name in seven_timers.TODAY
                 late = today and task == "Imu" and level == 90
-                ms = 1.0 if name in ("pool", "isolated") else 8.0
+                ms = 1.0 if name in ("preemptive", "isolated") else 8.0
                 rows.append(
                     {
                         "level": level, "executor": name, "task": task, "n": 100,
@@ -185,7 +193,7 @@ def seven() -> Result:
 def test_seven_timers_drop_nothing_by_rate_and_stay_below_their_bounds() -> None:
     assert {r.verdict for r in verdicts(seven_timers.judge_drops, seven()).values()} == {HOLDS}
     assert {r.verdict for r in verdicts(seven_timers.judge_responses, seven()).values()} == {HOLDS}
-    rm = {"executor": "events_rm", "task": "Imu", "level": 80}
+    rm = {"executor": "priority_events", "task": "Imu", "level": 80}
     dropped = verdicts(seven_timers.judge_drops, changed(seven(), rm, dropped=1))
     assert dropped["RM events"].verdict == FAILS
     name = "RM events, Imu at 80 %: longest response / exact bound"
@@ -207,7 +215,7 @@ def test_seven_timers_drop_nothing_by_rate_and_stay_below_their_bounds() -> None
 
 
 def isolated() -> Result:
-    of = {"single": 1.0, "multi": 3.0, "isolated": 1.3, "pool": 1.2, "events": 1.1}
+    of = {"single": 1.0, "multi": 3.0, "isolated": 1.3, "preemptive": 1.2, "priority_events": 1.1}
     return {
         "rows": [
             {
@@ -226,7 +234,7 @@ def test_isolation_costs_less_than_several_threads_and_a_fixed_ratio_of_one() ->
     assert {row.verdict for row in verdicts(isolation_cost.judge, isolated()).values()} == {HOLDS}
     most = {"where": "two processes", "callbacks": 24, "executor": "isolated"}
     bad = verdicts(isolation_cost.judge, changed(isolated(), most, context_switches=24 * 350.0))
-    each = "isolated 1.3, 3.5; single 1.0, 1.0; multi 3.0, 3.0; pool 1.2, 1.2"
+    each = "isolated 1.3, 3.5; single 1.0, 1.0; multi 3.0, 3.0; preemptive 1.2, 1.2"
     each = f"for each message, {each} (with 1 and 24 callbacks)"
     for name in ("isolated / multi, worst N", "isolated / single, worst N"):
         row = bad[f"context switches, two processes: {name}"]
@@ -364,7 +372,12 @@ def test_reductions_must_be_the_papers_and_few_sets_are_not_judged() -> None:
 
 
 def controlled(missed: int, best: int, floor: int, cycles: int = 100_000) -> Result:
-    ways = {"by_hand": floor, "pool_beat": missed, "events_re": best, "wait_set_multi": 10_000}
+    ways = {
+        "by_hand": floor,
+        "preemptive_beat": missed,
+        "priority_events_re": best,
+        "wait_set_multi": 10_000,
+    }
     return {
         "rows": [
             {
@@ -381,13 +394,15 @@ def test_a_control_loop_may_miss_one_in_a_thousand_more_than_a_thread_by_hand() 
     best = "ours at its best: release-and-execute, {}".format(
         "control loop beside flood, background: cycles missed"
     )
-    name = "pool_beat, control loop beside flood, background: cycles missed"
+    name = "preemptive_beat, control loop beside flood, background: cycles missed"
     found = verdicts(control_loop.judge, controlled(290, 210, 200))
     assert (found[name].verdict, found[best].verdict) == (HOLDS, HOLDS)
     assert "wait_set_multi 10.00 %" in found[name].ours
     bad = verdicts(control_loop.judge, controlled(350, 360, 200))
     assert (bad[name].verdict, bad[best].verdict) == (FAILS, FAILS)
-    assert bad[best].why.endswith("7, 90 and 1500 us (events_re), 7, 90 and 1500 us (by_hand)")
+    assert bad[best].why.endswith(
+        "7, 90 and 1500 us (priority_events_re), 7, 90 and 1500 us (by_hand)"
+    )
     timers_beside = verdicts(control_loop.judge, changed(controlled(0, 900, 0), {}, beside="slow"))
     assert [row.verdict for row in timers_beside.values()] == [HOLDS], "its thread runs them all"
     few = verdicts(control_loop.judge, controlled(7, 3, 3, 3000))[name]
@@ -436,42 +451,44 @@ def of_case(kind: str, **us: float) -> Result:
     [
         (
             of_case(
-                dispatch.RCLCPP, floor_listener=100, pool=106, events=108, rclcpp_events_fifo=110,
+                dispatch.RCLCPP, floor_listener=100, preemptive=106, priority_events=108,
+                rclcpp_events_fifo=110,
                 rclcpp_multi_fifo=200,
             ),
             {
-                ("pool, adds / that of rclcpp_events_fifo", HOLDS, "0.60"),
-                ("pool, adds / that of rclcpp_multi_fifo", HOLDS, "0.06"),
-                ("events, adds / that of rclcpp_events_fifo", FAILS, "0.80"),
-                ("events, adds / that of rclcpp_multi_fifo", HOLDS, "0.08"),
+                ("preemptive, adds / that of rclcpp_events_fifo", HOLDS, "0.60"),
+                ("preemptive, adds / that of rclcpp_multi_fifo", HOLDS, "0.06"),
+                ("priority_events, adds / that of rclcpp_events_fifo", FAILS, "0.80"),
+                ("priority_events, adds / that of rclcpp_multi_fifo", HOLDS, "0.08"),
             },
         ),
         (
             of_case(
-                dispatch.RCLCPP_TURNS, floor_listener_default=100, pool_default=102,
-                pool_spin_default=90, rclcpp_events=100,
+                dispatch.RCLCPP_TURNS, floor_listener_default=100, preemptive_default=102,
+                preemptive_spin_default=90, rclcpp_events=100,
             ),
             {
-                ("pool_spin_default, p50 / that of floor_listener_default", HOLDS, "0.90"),
-                ("pool_spin_default, p50 / that of rclcpp_events", FAILS, "0.90"),
-                ("pool_spin_default, p99 / that of rclcpp_events", HOLDS, "0.90"),
-                ("pool_default, cpu / that of rclcpp_events", FAILS, "1.02"),
+                ("preemptive_spin_default, p50 / that of floor_listener_default", HOLDS, "0.90"),
+                ("preemptive_spin_default, p50 / that of rclcpp_events", FAILS, "0.90"),
+                ("preemptive_spin_default, p99 / that of rclcpp_events", HOLDS, "0.90"),
+                ("preemptive_default, cpu / that of rclcpp_events", FAILS, "1.02"),
             },
         ),
         (
-            of_case(dispatch.TOGETHER, floor_listener=100, pool_inline=106),
-            {("pool_inline, p50 / that of floor_listener", FAILS, "1.06")},
+            of_case(dispatch.TOGETHER, floor_listener=100, preemptive_inline=106),
+            {("preemptive_inline, p50 / that of floor_listener", FAILS, "1.06")},
         ),
         (
             of_case(
-                dispatch.TURNS, floor_listener=100, floor_handover=120, pool=150, pool_edf=200,
-                pool_adaptive=100,
+                dispatch.TURNS, floor_listener=100, floor_handover=120, preemptive=150,
+                preemptive_edf=200,
+                preemptive_adaptive=100,
             ),
             {
-                ("pool, p50 / that of floor_handover", HOLDS, "1.25"),
-                ("pool, p99 / that of floor_handover", HOLDS, "1.25"),
-                ("pool_edf, p50 / that of pool", HOLDS, "1.33"),
-                ("pool_adaptive, p50 / that of floor_listener", HOLDS, "1.00"),
+                ("preemptive, p50 / that of floor_handover", HOLDS, "1.25"),
+                ("preemptive, p99 / that of floor_handover", HOLDS, "1.25"),
+                ("preemptive_edf, p50 / that of preemptive", HOLDS, "1.33"),
+                ("preemptive_adaptive, p50 / that of floor_listener", HOLDS, "1.00"),
             },
         ),
     ],
@@ -484,13 +501,13 @@ def test_delays_are_held_against_their_floors_and_the_executors_of_rclcpp(
 
 
 def test_ten_subscriptions_are_held_against_the_better_wait_set() -> None:
-    ten = of_case(dispatch.TURNS, pool=50, wait_set_multi=100, wait_set_multi_10=80)
+    ten = of_case(dispatch.TURNS, preemptive=50, wait_set_multi=100, wait_set_multi_10=80)
     for row in ten["rows"]:
         row["subscriptions"] = 10
     (row,) = dispatch.judge_targets(ten, HERE).rows
     assert (row.verdict, row.ours) == (FAILS, "0.62")
     assert row.name.endswith("p50 / better of wait_set_multi and wait_set_multi_10")
-    few = changed(ten, {"executor": "pool"}, p50_us=None)
+    few = changed(ten, {"executor": "preemptive"}, p50_us=None)
     assert dispatch.judge_targets(few, HERE).rows == []
 
 
@@ -498,33 +515,35 @@ def test_scale_judges_what_looking_for_work_gains_and_costs() -> None:
     def row(part: str, figure: str, variant: str, size: int, value: float) -> dict[str, object]:
         return dict(part=part, figure=figure, variant=variant, size=size, value=value)
 
-    rows = [row("callbacks", "start us", "pool_spin", 1, 3.5)]
+    rows = [row("callbacks", "start us", "preemptive_spin", 1, 3.5)]
     for size, p50, cpu in ((10, 1, 1), (100, 150, 50), (1000, 90, 90), (10_000, 110, 60)):
         rows += [
             row("messages", "p50 us", "floor_listener", size, 100),
-            row("messages", "p50 us", "pool_adaptive", size, p50),
-            row("messages", "CPU us", "pool_adaptive", size, cpu),
-            row("messages", "CPU us", "pool", size, 50),
+            row("messages", "p50 us", "preemptive_adaptive", size, p50),
+            row("messages", "CPU us", "preemptive_adaptive", size, cpu),
+            row("messages", "CPU us", "preemptive", size, 50),
             row("messages", "CPU us", "rclcpp_events", size, 49 if size == 100 else 50),
         ]
-    rows.append(row("messages", "CPU us", "pool", 100_000, 50))
+    rows.append(row("messages", "CPU us", "preemptive", 100_000, 50))
     rows.append(row("messages", "CPU us", "rclcpp_events", 100_000, 50))
     rows.append(row("messages", "lost %", "rclcpp_events", 100_000, 20))
     judged = {row.name: (row.verdict, row.ours) for row in scale.judge({"rows": rows}, HERE).rows}
-    looks = "pool_adaptive, p50 / listener, or CPU / pool"
+    looks = "preemptive_adaptive, p50 / listener, or CPU / preemptive"
     assert judged == {
         "release to start without a wake-up, us": (FAILS, "3.50"),
-        "100 a second: pool CPU / rclcpp_events": (FAILS, "1.02"),
+        "100 a second: preemptive CPU / rclcpp_events": (FAILS, "1.02"),
         f"100 a second: {looks}": (HOLDS, "1.50, 1.00"),
-        "1000 a second: pool CPU / rclcpp_events": (HOLDS, "1.00"),
+        "1000 a second: preemptive CPU / rclcpp_events": (HOLDS, "1.00"),
         f"1000 a second: {looks}": (HOLDS, "0.90, 1.80"),
-        "10000 a second: pool CPU / rclcpp_events": (HOLDS, "1.00"),
+        "10000 a second: preemptive CPU / rclcpp_events": (HOLDS, "1.00"),
         f"10000 a second: {looks}": (FAILS, "1.10, 1.20"),
     }
 
 
 def test_what_a_callback_and_a_call_add_must_not_be_above_its_limit() -> None:
-    rows = [{"executor": "pool", "kind": "timer", "bytes_per_callback": n} for n in (1000, 1030)]
+    rows = [
+        {"executor": "preemptive", "kind": "timer", "bytes_per_callback": n} for n in (1000, 1030)
+    ]
     assert [r.verdict for r in memory.judge({"rows": [], "callbacks": rows}, HERE).rows] == [
         HOLDS,
         FAILS,

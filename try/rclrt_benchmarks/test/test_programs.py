@@ -76,7 +76,7 @@ def test_dispatch_has_a_row_for_every_executor_and_floor(
         assert mine.keys() >= {*dispatch.EXECUTORS, *floors} - left_out
         assert all(row["n"] == 5 * row["subscriptions"] for row in mine.values())
     together = {row["executor"] for row in rows if row["kind"] == dispatch.TOGETHER}
-    assert together >= {"floor_listener", "pool_inline", "floor_listener_default"}
+    assert together >= {"floor_listener", "preemptive_inline", "floor_listener_default"}
     assert {row["kind"] for row in rows} >= ({dispatch.RCLCPP} if HAS_RCLCPP else set())
     for row in rows:
         assert (row["p99_us"] is None) == (row["ratio_p99"] is None) == (row["n"] < 100)
@@ -98,15 +98,15 @@ def test_scale_has_a_row_for_each_size_and_says_how_it_grows(
     rows = measured(scale, f"--rounds 1 --only {only}", capsys)["rows"]
     named = {(row["part"], row["variant"], row["size"]) for row in rows}
     assert named >= {
-        ("callbacks", "floor", 10), ("threads", "isolated", 8), ("backlog", "events", 10),
-        ("rate", "pool_spin", 10), ("subscriptions", "floor_listener", 3),
-        ("messages", "pool_inline", 1000),
+        ("callbacks", "floor", 10), ("threads", "isolated", 8), ("backlog", "priority_events", 10),
+        ("rate", "preemptive_spin", 10), ("subscriptions", "floor_listener", 3),
+        ("messages", "preemptive_inline", 1000),
     }  # fmt: skip
     assert (("messages", "rclcpp_events", 1000) in named) == HAS_RCLCPP
     one = {
         row["size"]: row
         for row in rows
-        if (row["part"], row["variant"], row["figure"]) == ("callbacks", "pool", "start us")
+        if (row["part"], row["variant"], row["figure"]) == ("callbacks", "preemptive", "start us")
     }
     assert one[10]["growth"] == pytest.approx(one[10]["value"] / one[1]["value"])
 
@@ -117,7 +117,7 @@ def test_scale_has_a_row_for_each_size_and_says_how_it_grows(
 @pytest.mark.skipif(bool(SANITIZER), reason="valgrind does not run sanitized programs")
 def test_scale_counts_the_instructions_of_a_job(capsys: pytest.CaptureFixture[str]) -> None:
     rows = measured(scale, "--only instructions --largest 1", capsys)["rows"]
-    counted = {row["figure"]: row["value"] for row in rows if row["variant"] == "pool"}
+    counted = {row["figure"]: row["value"] for row in rows if row["variant"] == "preemptive"}
     assert counted.keys() == {"notify", "start", "job"}
     assert 100 < counted["start"] < counted["job"] < 100_000
     # A job pays for nothing that its callback does not ask for: with gcc 12 it was 962 and 870.
@@ -128,7 +128,7 @@ def test_scale_counts_the_instructions_of_a_job(capsys: pytest.CaptureFixture[st
 def test_memory_has_bytes_of_a_callback_and_of_a_thread(capsys: pytest.CaptureFixture[str]) -> None:
     result = measured(memory, "--callbacks 20", capsys)
     assert {row["executor"] for row in result["callbacks"]} == {
-        "engine", "pool", "events", "isolated",
+        "engine", "preemptive", "priority_events", "isolated",
     }  # fmt: skip
     assert {row["trace_capacity"] for row in result["threads"]} == {0, 1024}
     assert len(memory.judge(result, None).rows) == len(result["callbacks"])
@@ -177,10 +177,12 @@ def test_the_control_loop_runs_beside_everything_that_disturbs_it(
 ) -> None:
     skip_without_realtime()
     kinds = list(control_loop.KINDS)
-    words = f"--rounds 1 --cycles 100 --loads quiet --only pool_beat --beside {','.join(kinds)}"
+    words = (
+        f"--rounds 1 --cycles 100 --loads quiet --only preemptive_beat --beside {','.join(kinds)}"
+    )
     rows = measured(control_loop, words, capsys)["rows"]
     assert [(row["beside"], row["way"]) for row in rows] == [
-        (kind, way) for kind in kinds for way in ("by_hand", "pool_beat")
+        (kind, way) for kind in kinds for way in ("by_hand", "preemptive_beat")
     ]
     assert all(row["cycles"] - row["missed"] == 99 for row in rows)
     # In a tenth of a second they may not have run beside each way, on a machine that is busy.
@@ -215,11 +217,11 @@ def test_seven_timers_have_responses_and_bounds(
     skip_without_realtime("address", "thread")
     monkeypatch.setattr(seven_timers, "LEVELS", (60,))
     monkeypatch.setattr(
-        seven_timers, "EXECUTORS", {"events_rm": "priority_events", "today": "static_fifo50"}
+        seven_timers, "EXECUTORS", {"priority_events": "priority_events", "today": "static_fifo50"}
     )
     rows = measured(seven_timers, "--rounds 1 --seconds 0.5", capsys)["rows"]
     assert [(row["executor"], row["task"]) for row in rows] == [
-        (name, task) for name in ("events_rm", "today") for task in seven_timers.TASKS
+        (name, task) for name in ("priority_events", "today") for task in seven_timers.TASKS
     ]
     assert all(row["n"] > 0 and row["bound_exact_ms"] < row["bound_paper_ms"] for row in rows)
     assert rows[0]["net_max_ms"] <= rows[0]["max_ms"] + 0.001  # which is rounded

@@ -34,7 +34,7 @@ def test_too_few_cycles_are_an_error(text: str) -> None:
 
 
 def verdict(jitter_us: list[float], rounds: int = 2) -> str:
-    row = timer_jitter._row("pool", 1.0, 1, [jitter_us] * rounds, {"fifo 50"})
+    row = timer_jitter._row("preemptive", 1.0, 1, [jitter_us] * rounds, {"fifo 50"})
     return timer_jitter._drift(row).verdict
 
 

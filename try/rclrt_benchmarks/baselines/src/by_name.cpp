@@ -14,10 +14,10 @@ namespace rclrt_baselines
 
 std::unique_ptr<rclrt_rcl::Executor> executor_by_name(const std::string & name, std::size_t threads)
 {
-  if (name == "pool") {
+  if (name == "preemptive") {
     return std::make_unique<rclrt_rcl::PreemptiveExecutor>();
   }
-  if (name == "events") {
+  if (name == "priority_events") {
     return std::make_unique<rclrt_rcl::PriorityEventsExecutor>();
   }
   if (name == "isolated") {

@@ -212,11 +212,11 @@ std::vector<Variant> executors()
   using rclrt_core::Waiting;
   return {
     variant(
-      "pool", Threads::kSeveral, false,
+      "preemptive", Threads::kSeveral, false,
       [] { return std::make_unique<rclrt_rcl::PreemptiveExecutor>(); }),
     // The same by deadline instead of priority, on whatever kernel.
     variant(
-      "pool_edf", Threads::kSeveral, false,
+      "preemptive_edf", Threads::kSeveral, false,
       [] {
         rclrt_rcl::PreemptiveExecutorOptions options;
         options.policy = &rclrt_core::edf_policy();
@@ -229,7 +229,7 @@ std::vector<Variant> executors()
         return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
       }),
     variant(
-      "events", Threads::kOne, false,
+      "priority_events", Threads::kOne, false,
       [] { return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(); }),
     variant(
       "isolated", Threads::kSeveral, false,
@@ -245,17 +245,17 @@ std::vector<Variant> executors()
       [] { return std::make_unique<WaitSetMultiThreadedExecutor>(kOneForEachOfTen); }),
     // As rclcpp's users have it: SCHED_OTHER everywhere.
     variant(
-      "pool_default", Threads::kSeveral, false,
+      "preemptive_default", Threads::kSeveral, false,
       [] {
         rclrt_rcl::PreemptiveExecutorOptions options;
         options.attributes_mode = rclrt_core::AttributesMode::kOff;
         return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
       }),
-    inline_pool("pool_inline", false), inline_pool("pool_inline_default", true),
-    looking_pool("pool_spin", Waiting::kSpin, false),
-    looking_pool("pool_adaptive", Waiting::kAdaptive, false),
-    looking_pool("pool_spin_default", Waiting::kSpin, true),
-    looking_pool("pool_adaptive_default", Waiting::kAdaptive, true),
+    inline_pool("preemptive_inline", false), inline_pool("preemptive_inline_default", true),
+    looking_pool("preemptive_spin", Waiting::kSpin, false),
+    looking_pool("preemptive_adaptive", Waiting::kAdaptive, false),
+    looking_pool("preemptive_spin_default", Waiting::kSpin, true),
+    looking_pool("preemptive_adaptive_default", Waiting::kAdaptive, true),
     variant(
       "wait_set_multi_default", Threads::kSeveral, false,
       [] { return std::make_unique<WaitSetMultiThreadedExecutor>(); }),

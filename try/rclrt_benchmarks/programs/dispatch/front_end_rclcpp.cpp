@@ -204,19 +204,21 @@ std::vector<Variant> executors()
   return {
     handover_floor("floor_handover_rclcpp", true, &Executes::subscription),
     handover_floor("floor_handover_rclcpp_default", false, &Executes::subscription),
-    pool("pool", true),
-    pool("pool_spin", true, Waiting::kSpin),
-    pool("pool_adaptive", true, Waiting::kAdaptive),
-    pool("pool_inline", true, Waiting::kBlock, true),
-    variant("events", true, ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(true)),
+    pool("preemptive", true),
+    pool("preemptive_spin", true, Waiting::kSpin),
+    pool("preemptive_adaptive", true, Waiting::kAdaptive),
+    pool("preemptive_inline", true, Waiting::kBlock, true),
+    variant(
+      "priority_events", true, ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(true)),
     variant(
       "isolated", false, ours<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(true)),
-    pool("pool_default", false),
-    pool("pool_spin_default", false, Waiting::kSpin),
-    pool("pool_adaptive_default", false, Waiting::kAdaptive),
-    pool("pool_inline_default", false, Waiting::kBlock, true),
+    pool("preemptive_default", false),
+    pool("preemptive_spin_default", false, Waiting::kSpin),
+    pool("preemptive_adaptive_default", false, Waiting::kAdaptive),
+    pool("preemptive_inline_default", false, Waiting::kBlock, true),
     variant(
-      "events_default", true, ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(false)),
+      "priority_events_default", true,
+      ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(false)),
     variant(
       "isolated_default", false,
       ours<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(false)),

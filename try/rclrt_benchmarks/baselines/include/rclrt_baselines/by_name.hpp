@@ -14,7 +14,8 @@
 namespace rclrt_baselines
 {
 
-/// pool, events, isolated: ours, without options. wait_set_single, wait_set_multi, events_fifo: these baselines.
+/// preemptive, priority_events, isolated: ours, without options. wait_set_single, wait_set_multi, events_fifo: these
+/// baselines.
 /// `threads`: of wait_set_multi; 0: as many as there are CPUs, but at least 2. Throws std::runtime_error for any other name.
 std::unique_ptr<rclrt_rcl::Executor> executor_by_name(
   const std::string & name, std::size_t threads = 0);

@@ -4,13 +4,13 @@
 
 Best effort is four callbacks that ask for all CPU time there is, and count the work that they get
 done. On one CPU and on two these ways take turns:
-  shared       the pool without priorities
-  fifo         the pool, SCHED_FIFO 50 for the chain
+  shared       preemptive, without priorities
+  fifo         preemptive, SCHED_FIFO 50 for the chain
   runaway      the same, and a callback above the chain takes 100 ms of CPU time every 300 ms
   budget       the same, and that callback has a budget of 5 ms in 50
   deadline     isolated, and that callback has SCHED_DEADLINE with 5 ms in 50; with all CPUs of
                the machine only, since the kernel admits it to no fewer
-  events, isolated   these executors, the chain as in fifo
+  priority_events, isolated   these executors, the chain as in fifo
   events_fifo, wait_set_single, wait_set_multi  executors as rclcpp has them
   process_fifo the last one with SCHED_FIFO 50 for its whole process
 
@@ -43,7 +43,7 @@ from rclrt_benchmarks.harness.frame import (
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, stated
 
 WAYS = (
-    "shared", "fifo", "runaway", "budget", "deadline", "isolated", "events", "events_fifo",
+    "shared", "fifo", "runaway", "budget", "deadline", "isolated", "priority_events", "events_fifo",
     "wait_set_multi", "wait_set_single", "process_fifo",
 )  # fmt: skip
 MOST_LOST = 0.05

@@ -15,11 +15,11 @@ Each cycle takes 100 us. Beside it, in its process and without priorities, is on
   memory-locked  the same, and the process locks its memory
 In turns, quiet and beside busy ordinary processes: executors as rclcpp has them (wait_set_single,
 wait_set_multi, events_fifo); the second with SCHED_FIFO 50 for its whole process (process_fifo);
-ours, with SCHED_FIFO 60 for the loop and nothing for the rest (isolated, pool, pool_beat: with a
-beat of 200 us, events, and events_re: the thread that waits for timers runs all of them, one after
-the other, so service, slow, leak and memory, which have timers, hold up the loop); and a thread
-with SCHED_FIFO 60 that runs the loop by itself beside wait_set_multi (by_hand): the least that
-anything can have.
+ours, with SCHED_FIFO 60 for the loop and nothing for the rest (isolated, preemptive,
+preemptive_beat: with a beat of 200 us, priority_events, and priority_events_re: the thread that
+waits for timers runs all of them, one after the other, so service, slow, leak and memory, which
+have timers, hold up the loop); and a thread with SCHED_FIFO 60 that runs the loop by itself beside
+wait_set_multi (by_hand): the least that anything can have.
 
 A gap is the time between the starts of two cycles. Jitter is what it differs from the period by.
 Cycles that are skipped since others took too long are missed. Faults are those that had to read.
@@ -57,7 +57,8 @@ from rclrt_benchmarks.harness.frame import (
 from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, stated
 
 WAYS = (
-    "by_hand", "pool", "pool_beat", "isolated", "events", "events_re", "process_fifo",
+    "by_hand", "preemptive", "preemptive_beat", "isolated", "priority_events", "priority_events_re",
+    "process_fifo",
     "wait_set_multi", "wait_set_single", "events_fifo",
 )  # fmt: skip
 KINDS = {
@@ -72,8 +73,8 @@ PRIORITY = 60
 HOPELESS = "memory"
 NOWHERE = "not in a paper"
 FLOOR, USUAL, PROCESS = "by_hand", "wait_set_multi", "process_fifo"
-JUDGED = ("pool_beat", "pool", "isolated")
-BEST = "events_re"
+JUDGED = ("preemptive_beat", "preemptive", "isolated")
+BEST = "priority_events_re"
 # The thread that waits for timers runs all of them there, one after the other. Beside these kinds
 # the loop is the only timer.
 LONE_TIMER = ("flood", "parameters", "discovery")

@@ -6,8 +6,8 @@ Every executor takes turns with two floors on the same subscriptions in the same
 callback run by the middleware's own thread (listener), and that plus one bare futex hand-over to a
 waiting SCHED_FIFO thread (hand-over). All of them run with the middleware's threads (SCHED_FIFO 51)
 above the workers (50); what ends in "default" has SCHED_OTHER everywhere instead, and the workers
-of "pool_edf" are ordered by deadline (FIFO bands). Callbacks of "pool_inline" run on the
-middleware's thread. With ten subscriptions, executors of one thread get one instance each.
+of "preemptive_edf" are ordered by deadline (FIFO bands). Callbacks of "preemptive_inline" run on
+the middleware's thread. With ten subscriptions, executors of one thread get one instance each.
 
 Where rclcpp was found, its executors and ours follow on subscriptions of rclcpp, first all under
 SCHED_OTHER ("default" for ours), then with the priorities above ("fifo" for rclcpp's). These do not
@@ -50,12 +50,13 @@ from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, at_most, r
 from rclrt_benchmarks.workloads.messages import ON_RCL, ON_RCLCPP, Messages, receive
 
 LISTENER, HANDOVER = "floor_listener", "floor_handover"
-OURS = ("pool", "events", "isolated")
-LOOKING = ("pool_spin", "pool_adaptive")
+OURS = ("preemptive", "priority_events", "isolated")
+LOOKING = ("preemptive_spin", "preemptive_adaptive")
 EXECUTORS = (
-    "pool", "pool_edf", "events", "isolated", "wait_set_single", "wait_set_multi",
-    "wait_set_multi_10", "pool_inline", "pool_spin", "pool_adaptive", "pool_default",
-    "pool_inline_default", "pool_spin_default", "pool_adaptive_default", "wait_set_multi_default",
+    "preemptive", "preemptive_edf", "priority_events", "isolated", "wait_set_single",
+    "wait_set_multi", "wait_set_multi_10", "preemptive_inline", "preemptive_spin",
+    "preemptive_adaptive", "preemptive_default", "preemptive_inline_default",
+    "preemptive_spin_default", "preemptive_adaptive_default", "wait_set_multi_default",
     "static", "events_fifo",
 )  # fmt: skip
 POLICIES = {"SCHED_OTHER": "_default", "SCHED_FIFO": ""}
@@ -112,19 +113,19 @@ def _targets() -> Iterator[Target]:
     for name in OURS:
         yield Target(TURNS, name, "p50_us", (HANDOVER,), 1.3)
         yield Target(TURNS, name, "p99_us", (HANDOVER,), 1.5)
-    yield Target(TURNS, "pool_edf", "p50_us", ("pool",), 1.5)
+    yield Target(TURNS, "preemptive_edf", "p50_us", ("preemptive",), 1.5)
     wait_sets = ("wait_set_multi", "wait_set_multi_10")
-    yield Target(TURNS, "pool", "p50_us", wait_sets, 0.6, (10,))
-    yield Target(TURNS, "pool_default", "p50_us", ("wait_set_multi_default",), 0.6, (10,))
+    yield Target(TURNS, "preemptive", "p50_us", wait_sets, 0.6, (10,))
+    yield Target(TURNS, "preemptive_default", "p50_us", ("wait_set_multi_default",), 0.6, (10,))
     for ours in POLICIES.values():
         theirs = "" if ours else "_fifo"
-        yield Target(TOGETHER, f"pool_inline{ours}", "p50_us", (LISTENER + ours,), 1.05)
+        yield Target(TOGETHER, f"preemptive_inline{ours}", "p50_us", (LISTENER + ours,), 1.05)
         for name in (f"{looking}{ours}" for looking in LOOKING):
             yield Target(TURNS, name, "p50_us", (LISTENER + ours,), 1.0, (1,))
             yield Target(RCLCPP_TURNS, name, "p50_us", (LISTENER + ours,), 1.0)
             yield Target(RCLCPP_TURNS, name, "p50_us", (f"rclcpp_events{theirs}",), 0.8)
             yield Target(RCLCPP_TURNS, name, "p99_us", (f"rclcpp_events{theirs}",), 1.0)
-        yield Target(RCLCPP_TURNS, f"pool{ours}", "cpu_us", (f"rclcpp_events{theirs}",), 1.0)
+        yield Target(RCLCPP_TURNS, f"preemptive{ours}", "cpu_us", (f"rclcpp_events{theirs}",), 1.0)
         for name in (f"{one}{ours}" for one in OURS):
             yield Target(RCLCPP, name, "adds", (f"rclcpp_events{theirs}",), 0.7)
             yield Target(RCLCPP, name, "adds", (f"rclcpp_multi{theirs}",), 0.25)
@@ -133,9 +134,19 @@ def _targets() -> Iterator[Target]:
 WAIT_SETS = ("wait_set_single", "wait_set_multi")
 # 99th percentiles that the paper prints, us.
 PAPER_P99 = {
-    ONE: {"pool": 47.0, "events": 45.0, "wait_set_single": 55.0, "wait_set_multi": 61.0},
+    ONE: {
+        "preemptive": 47.0,
+        "priority_events": 45.0,
+        "wait_set_single": 55.0,
+        "wait_set_multi": 61.0,
+    },
     IDLE: {"wait_set_multi": 88.0},
-    FAN_OUT: {"pool": 69.0, "events": 67.0, "wait_set_single": 104.0, "wait_set_multi": 174.0},
+    FAN_OUT: {
+        "preemptive": 69.0,
+        "priority_events": 67.0,
+        "wait_set_single": 104.0,
+        "wait_set_multi": 174.0,
+    },
 }
 MUCH_SMALLER = 0.75
 UNCHANGED = 1.15
@@ -184,7 +195,9 @@ def _all_cases(arguments: argparse.Namespace, has_rclcpp: bool) -> Iterator[Case
         executors = tuple(name for name in arguments.executors if name not in left_out)
         yield Case(case.name, case.subscriptions, case.idle, variants=floors + executors)
     for policy, ours in POLICIES.items() if CASES[0] in arguments.cases else ():
-        together = tuple(name + ours for name in (LISTENER, HANDOVER, "pool", "pool_inline"))
+        together = tuple(
+            name + ours for name in (LISTENER, HANDOVER, "preemptive", "preemptive_inline")
+        )
         yield Case(f"1 subscription, together, {policy}", 1, 0, TOGETHER, ours, together)
     if not has_rclcpp:
         return
@@ -196,7 +209,7 @@ def _all_cases(arguments: argparse.Namespace, has_rclcpp: bool) -> Iterator[Case
         name = f"rclcpp, 1 subscription beside {idle} idle, {policy}"
         yield Case(name, 1, idle, RCLCPP, ours, (*(one + ours for one in mine), *theirs))
     for policy, ours in POLICIES.items():
-        blocking = tuple(name + ours for name in (LISTENER, HANDOVER, "pool", *LOOKING))
+        blocking = tuple(name + ours for name in (LISTENER, HANDOVER, "preemptive", *LOOKING))
         events = "rclcpp_events" if ours else "rclcpp_events_fifo"
         name = f"rclcpp, 1 subscription, by turns, {policy}"
         yield Case(name, 1, 0, RCLCPP_TURNS, ours, (*blocking, events))
@@ -323,31 +336,31 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
     paper = PAPER_P99[ONE]
     least = min(paper[name] for name in WAIT_SETS)
     found = []
-    for name in ("pool", "events", "pool_inline"):
+    for name in ("preemptive", "priority_events", "preemptive_inline"):
         p99 = _figure(rows, ONE, name, "p99_us")
         theirs = [_figure(rows, ONE, other, "p99_us") for other in WAIT_SETS]
         known = [value for value in theirs if value is not None]
         other = min(known) if len(known) == len(WAIT_SETS) else None
-        best = name == "pool_inline"
+        best = name == "preemptive_inline"
         row = at_most(
             f"{name}, p99 / that of the better wait set",
             ratio_of(p99, other), 1.0,
-            shape="pool and events below both wait-set executors"
+            shape="preemptive and priority_events below both wait-set executors"
             if not best
             else "ours at its best: the middleware's thread runs the callback, no hand-over",
             paper=f"{paper[name] / least:.2f} ({paper[name]:g} / {least:g} us)"
             if not best
-            else f"{paper['events'] / least:.2f}, the events executor",
-            printed=paper["events" if best else name] / least,
+            else f"{paper['priority_events'] / least:.2f}, the events executor",
+            printed=paper["priority_events" if best else name] / least,
             ours=f"{_text(ratio_of(p99, other))} ({_both(p99, other)}, n={_count(rows, name)})",
         )  # fmt: skip
         if row.verdict == FAILS:
             row.why = f"the tail alone: {_medians(rows, name)}"
         found.append(row)
-    p50, floor = (_figure(rows, ONE, name, "p50_us") for name in ("pool", HANDOVER))
+    p50, floor = (_figure(rows, ONE, name, "p50_us") for name in ("preemptive", HANDOVER))
     found.append(
         at_most(
-            "pool, p50 / a bare hand-over to a thread",
+            "preemptive, p50 / a bare hand-over to a thread",
             ratio_of(p50, floor), 1.3,
             shape="near the least that a thread of its own can cost",
             ours=f"{_text(ratio_of(p50, floor))} ({_both(p50, floor)})",
@@ -379,7 +392,7 @@ def judge_idle(result: Mapping[str, Any], _: Machine) -> Judged:
     case = IDLE
     multi = _growth(rows, case, "wait_set_multi", "p50_us")
     found: list[Row] = []
-    for name in ("pool", "events"):
+    for name in ("preemptive", "priority_events"):
         growth = _growth(rows, case, name, "p50_us")
         found.append(_unchanged(rows, case, name, 100, paper="almost unchanged"))
         ratio = ratio_of(growth, multi)
@@ -392,7 +405,9 @@ def judge_idle(result: Mapping[str, Any], _: Machine) -> Judged:
                 ours=f"{_text(ratio)} ({_text(growth)} / {_text(multi)})",
             )
         )  # fmt: skip
-    found.append(_unchanged(rows, MANY_IDLE, "pool", 1000, "ours: the same with ten times as many"))
+    found.append(
+        _unchanged(rows, MANY_IDLE, "preemptive", 1000, "ours: the same with ten times as many")
+    )
     return Judged(found, [plot(rows, case)])
 
 
@@ -418,7 +433,7 @@ def judge_fan_out(result: Mapping[str, Any], _: Machine) -> Judged:
     paper = {name: PAPER_P99[FAN_OUT][name] / PAPER_P99[ONE][name] for name in PAPER_P99[ONE]}
     multi = _growth(rows, FAN_OUT, "wait_set_multi", "p99_us")
     found = []
-    for name in ("pool", "events"):
+    for name in ("preemptive", "priority_events"):
         growth = _growth(rows, FAN_OUT, name, "p99_us")
         ratio = ratio_of(growth, multi)
         printed = paper[name] / paper["wait_set_multi"]

@@ -38,7 +38,7 @@ from rclrt_benchmarks.harness.frame import (
 )
 from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, at_most, open_row, ratio_of
 
-EXECUTORS = ("single", "multi", "isolated", "pool", "events")
+EXECUTORS = ("single", "multi", "isolated", "preemptive", "priority_events")
 COUNTS = (1, 4, 8, 12, 16, 20, 24)
 IN_PHASE = "one process, in phase"
 PROCESSES = {
@@ -275,10 +275,11 @@ def _figure(rows: Rows, where: str, counts: list[int], key: str, title: str) -> 
             shape="the same for any number of callbacks", paper="a fixed ratio",
         )
     )  # fmt: skip
-    pool = _ratios(rows, where, counts, key, "pool", "isolated")
+    pool = _ratios(rows, where, counts, key, "preemptive", "isolated")
     found.append(
         at_most(
-            f"{title}: ours at its best: pool / isolated, worst N", max(pool, default=None), ABOUT,
+            f"{title}: ours at its best: preemptive / isolated, worst N",
+            max(pool, default=None), ABOUT,
             shape="a pool of threads costs about the same", paper="-",
             ours=_span(pool),
         )
@@ -290,7 +291,7 @@ def _for_each_message(rows: Rows, where: str, counts: list[int], key: str) -> st
     """Return what an executor needs for a message, with the fewest callbacks and with the most."""
     each = {
         who: [rows[where, n, who][key] / (MESSAGES_A_SECOND * n) for n in (counts[0], counts[-1])]
-        for who in ("isolated", "single", "multi", "pool")
+        for who in ("isolated", "single", "multi", "preemptive")
     }
     return "; ".join(f"{who} {few:.1f}, {many:.1f}" for who, (few, many) in each.items()) + (
         f" (with {counts[0]} and {counts[-1]} callbacks)"

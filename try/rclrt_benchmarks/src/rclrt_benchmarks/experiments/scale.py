@@ -59,7 +59,14 @@ from rclrt_benchmarks.harness.frame import (
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, stated
 from rclrt_benchmarks.workloads.messages import ON_RCL, ON_RCLCPP, Messages, receive
 
-VARIANTS = ("floor", "pool", "events", "isolated", "pool_spin", "pool_adaptive")
+VARIANTS = (
+    "floor",
+    "preemptive",
+    "priority_events",
+    "isolated",
+    "preemptive_spin",
+    "preemptive_adaptive",
+)
 SIZES = {
     "callbacks": (1, 10, 100, 1000, 10_000),
     "backlog": (10, 100, 1000, 10_000),
@@ -70,21 +77,21 @@ SIZES = {
     "messages": (10, 100, 1000, 10_000, 100_000),
 }
 SAMPLES = {"callbacks": 300, "backlog": 5, "threads": 100}
-COUNTED_VARIANTS = ("pool",)
+COUNTED_VARIANTS = ("preemptive",)
 # A thread for each: more is not what it is for.
 MOST_ISOLATED = 100
 # With messages, as the programs call them; "_default" is SCHED_OTHER.
 LISTENER = "floor_listener"
 OF_MESSAGES = {
     ON_RCL: (
-        *(f"{name}_default" for name in (LISTENER, "floor_handover", "pool")),
-        *(f"pool_{how}_default" for how in ("spin", "adaptive", "inline")),
+        *(f"{name}_default" for name in (LISTENER, "floor_handover", "preemptive")),
+        *(f"preemptive_{how}_default" for how in ("spin", "adaptive", "inline")),
         "wait_set_multi_default",
     ),
     ON_RCLCPP: (
-        *(f"{name}_default" for name in (LISTENER, "floor_handover", "pool")),
-        *(f"pool_{how}_default" for how in ("spin", "adaptive", "inline")),
-        *(f"{name}_default" for name in ("events", "isolated")),
+        *(f"{name}_default" for name in (LISTENER, "floor_handover", "preemptive")),
+        *(f"preemptive_{how}_default" for how in ("spin", "adaptive", "inline")),
+        *(f"{name}_default" for name in ("priority_events", "isolated")),
         *(f"rclcpp_{name}" for name in ("single", "multi", "events")),
     ),
 }
@@ -296,7 +303,7 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
         return above / below if above is not None and below else None
 
     found: list[Row] = []
-    own = value.get(("callbacks", "start us", "pool_spin", 1))
+    own = value.get(("callbacks", "start us", "preemptive_spin", 1))
     if own is not None:
         limit = f"at most {MAX_OWN_START_US} us"
         what = "release to start without a wake-up, us"
@@ -304,20 +311,21 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
     for size in SIZES["messages"]:
         lost = [
             value.get(("messages", "lost %", name, size), 0.0)
-            for name in ("pool", "pool_adaptive", "rclcpp_events")
+            for name in ("preemptive", "preemptive_adaptive", "rclcpp_events")
         ]
         if size < FEWEST_JUDGED or max(lost) > MOST_LOST_PERCENT:
             continue
-        cpu = ratio("CPU us", "pool", "rclcpp_events", size)
+        cpu = ratio("CPU us", "preemptive", "rclcpp_events", size)
         if cpu is not None:
-            what = f"{size} a second: pool CPU / rclcpp_events"
+            what = f"{size} a second: preemptive CPU / rclcpp_events"
             found.append(at_most(what, cpu, MAX_CPU_OF_EVENTS, shape="no more CPU time"))
-        pays = ratio("p50 us", "pool_adaptive", LISTENER, size)
-        price = ratio("CPU us", "pool_adaptive", "pool", size)
+        pays = ratio("p50 us", "preemptive_adaptive", LISTENER, size)
+        price = ratio("CPU us", "preemptive_adaptive", "preemptive", size)
         if pays is not None and price is not None:
             found.append(
                 stated(
-                    f"{size} a second: pool_adaptive, p50 / listener, or CPU / pool", "-",
+                    f"{size} a second: preemptive_adaptive, p50 / listener, or CPU / preemptive",
+                    "-",
                     f"{pays:.2f}, {price:.2f}",
                     f"at most {MAX_LOOKING_RATIO}, or {MAX_LOOKING_CPU}",
                     pays <= MAX_LOOKING_RATIO or price <= MAX_LOOKING_CPU,

@@ -44,26 +44,26 @@ TASKS = ("Imu", "Camera", "Lidar")
 EXECUTORS = {
     "default": "wait_set_single_fifo50",
     "static": "static_fifo50",
-    "events": "events_fifo_fifo50",
-    "events_rm": "priority_events",
-    "events_edf": "priority_events --policy edf",
-    "pool": "preemptive",
+    "events_fifo": "events_fifo_fifo50",
+    "priority_events": "priority_events",
+    "priority_events_edf": "priority_events --policy edf",
+    "preemptive": "preemptive",
     "isolated": "isolated",
 }
-BOUNDED = "events_rm"
+BOUNDED = "priority_events"
 PRIORITY = 50
 CPU = "0"
 PAUSE_NS = 100_000
 """From job to job it takes less."""
 
-TODAY = ("default", "static", "events")
+TODAY = ("default", "static", "events_fifo")
 NAMES = {
     "default": "default executor",
     "static": "static executor",
-    "events": "events executor, FIFO",
-    "events_rm": "RM events",
-    "events_edf": "EDF events",
-    "pool": "pool, RM (ours at its best)",
+    "events_fifo": "events executor, FIFO",
+    "priority_events": "RM events",
+    "priority_events_edf": "EDF events",
+    "preemptive": "preemptive, RM (ours at its best)",
     "isolated": "a thread for each, RM",
 }
 BELOW = "every measured response below its bound"
@@ -224,7 +224,7 @@ def judge_responses(result: Mapping[str, Any], _: Machine) -> Judged:
     found: list[Row] = []
     for task, level in product(TASKS, LEVELS):
         printed = float(PRINTED[level][task])
-        mine = of["events_rm", task, level]
+        mine = of["priority_events", task, level]
         bound = mine["bound_exact_ms"]
         name, shape = f"RM events, {task} at {level} %: longest response / exact bound", BELOW
         if bound is None:
@@ -251,7 +251,7 @@ def judge_responses(result: Mapping[str, Any], _: Machine) -> Judged:
             )
         )  # fmt: skip
     best = [
-        of["pool", "Imu", level]["max_ms"] / of["events_rm", "Imu", level]["max_ms"]
+        of["preemptive", "Imu", level]["max_ms"] / of["priority_events", "Imu", level]["max_ms"]
         for level in (60, 80, 90)
     ]
     found.append(

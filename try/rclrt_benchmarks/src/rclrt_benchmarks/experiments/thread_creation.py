@@ -33,7 +33,7 @@ from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, ratio_of
 WAYS = {
     "joined": "pthread_create(), joined before the next",
     "not_joined": "pthread_create(), not joined",
-    "pool": "a release for the pool",
+    "preemptive": "a release for the pool",
 }
 MOST = 1_000_000
 FAR_UNDER_US = 100.0
@@ -94,7 +94,7 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
             )
         )  # fmt: skip
     for what, text in (("call", "the call"), ("start", "until it begins")):
-        mine, theirs = (rows[way, what]["p50_us"] for way in ("pool", "joined"))
+        mine, theirs = (rows[way, what]["p50_us"] for way in ("preemptive", "joined"))
         ratio = ratio_of(mine, theirs)
         found.append(
             at_most(

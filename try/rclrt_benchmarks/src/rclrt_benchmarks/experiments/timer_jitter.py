@@ -5,9 +5,9 @@
 One timer with periods from 0.1 to 100 ms [ROSRT Table III], or --timers 10 of them [ROSRT Fig. 9];
 all at SCHED_FIFO 50. Executors take turns in rounds, and so does cyclictest of rt-tests, if it is
 installed (apt: rt-tests): it is the yardstick, since it does nothing but sleep until the next
-period. It is told not to keep CPUs from sleeping, as no executor does that. "events_re" is the
-events executor with release-and-execute: the thread that waits for timers runs them, and hands over
-to no other one.
+period. It is told not to keep CPUs from sleeping, as no executor does that. "priority_events_re" is
+the events executor with release-and-execute: the thread that waits for timers runs them, and hands
+over to no other one.
 
 Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments, with 77 without
 permission for SCHED_FIFO.
@@ -53,7 +53,8 @@ from rclrt_benchmarks.harness.row import (
 )
 
 EXECUTORS = (
-    "pool", "events", "events_re", "isolated", "wait_set_single", "wait_set_multi", "events_fifo",
+    "preemptive", "priority_events", "priority_events_re", "isolated", "wait_set_single",
+    "wait_set_multi", "events_fifo",
 )  # fmt: skip
 YARDSTICK = "cyclictest"
 PRIORITY = 50
@@ -74,7 +75,7 @@ TABLE_3 = {
 }
 NEAR = 1.2
 NATIVE = "wait_set_multi"
-BEST = "events_re"
+BEST = "priority_events_re"
 HANDS_OVER = "the thread that waits for timers wakes the one that runs the callback: two wake-ups"
 NO_YARDSTICK = "no cyclictest: apt-get install rt-tests"
 LEAST_US = 0.1
@@ -278,13 +279,13 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
     found: list[Row] = []
     for period in periods:
         ours, native, events = TABLE_3.get(period, (None, None, None))
-        for name, printed in (("pool", ours), ("events", events)):
+        for name, printed in (("preemptive", ours), ("priority_events", events)):
             found.append(_against_yardstick(rows, period, name, printed))
-            if name == "pool" and ours and native:
+            if name == "preemptive" and ours and native:
                 found.append(
                     _explained(
                         at_most(
-                            f"pool / wait set, {period:g} ms: p99",
+                            f"preemptive / wait set, {period:g} ms: p99",
                             _ratio(rows, period, name, NATIVE),
                             1.0,
                             shape="the wait set significantly worse in almost all cases",
@@ -368,7 +369,7 @@ def judge_ten(result: Mapping[str, Any], _: Machine) -> Judged:
     curves = {}
     for period in sorted({period for period, _ in rows}):
         mine = {who: _spread(row) for (at, who), row in rows.items() if at == period}
-        for name in ("pool", "isolated", "events"):
+        for name in ("preemptive", "isolated", "priority_events"):
             ratio = ratio_of(mine.get(name), mine.get(NATIVE))
             best = " (ours: a thread a group)" if name == "isolated" else ""
             row = at_most(
@@ -386,8 +387,8 @@ def judge_ten(result: Mapping[str, Any], _: Machine) -> Judged:
             )  # fmt: skip
         if YARDSTICK in mine:
             row = at_most(
-                "pool / cyclictest with ten threads: p1 to p99",
-                ratio_of(mine.get("pool"), mine[YARDSTICK]), 2.0,
+                "preemptive / cyclictest with ten threads: p1 to p99",
+                ratio_of(mine.get("preemptive"), mine[YARDSTICK]), 2.0,
                 shape="ours: at most twice what ten threads that only sleep have",
             )  # fmt: skip
             found.append(_explained(row, _with_one(ratio_of(mine.get(BEST), mine[YARDSTICK]))))

@@ -31,7 +31,7 @@ from rclrt_benchmarks.harness.experiment import (
 )
 from rclrt_benchmarks.harness.row import Judge, Machine
 
-DISPATCHED = "pool,events,isolated,pool_inline,wait_set_single,wait_set_multi"
+DISPATCHED = "preemptive,priority_events,isolated,preemptive_inline,wait_set_single,wait_set_multi"
 HOT_PATH = ",".join((
     "wait_set_single", "wait_set_multi", "priority_events", "isolated", "preemptive",
     "preemptive_edf", "preemptive_hot",
@@ -62,7 +62,7 @@ CONTROL = {
     SHORT: ("3", "1000", DISTURBED),
     FULL: ("10", "10000", DISTURBED),
 }
-CONTROL_WAYS = "pool_beat,events_re,process_fifo,wait_set_multi"
+CONTROL_WAYS = "preemptive_beat,priority_events_re,process_fifo,wait_set_multi"
 # Rounds, and seconds of a turn.
 CHAIN = {
     TRY: ("1", "0.2", "--cpus", "1"),
