@@ -23,8 +23,7 @@ from rclrt_tools.trace import (
     read_trace,
     write_trace,
 )
-from trace_bytes import HEADER, S, callback, chunk, example, record, records, ring
-from trace_fuzz import kinds
+from trace_bytes import HEADER, S, callback, chunk, example, kinds, record, records, ring
 
 
 @pytest.fixture

@@ -15,13 +15,12 @@ import pytest
 from models import model
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from perfetto.trace_processor import TraceProcessor
-from perfetto_file import read_perfetto
+from perfetto_file import MISSING, complaints, opened, program, read_perfetto, rows
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.trace import write_trace
 from rclrt_tools.trace.simulated import to_traces
 from rclrt_tools.views.perfetto import write_perfetto
 from rclrt_tools.views.timeline import Timeline, close, open_sources
-from trace_processor import MISSING, complaints, opened, program, rows
 
 MS = 1_000_000
 S = 1000 * MS

@@ -24,7 +24,7 @@ from rclrt_tools.views.mcap import write_mcap
 from rclrt_tools.views.perfetto import write_perfetto
 from rclrt_tools.views.summary import Distribution, summarize
 from rclrt_tools.views.timeline import Timeline, close, open_sources
-from trace_fuzz import kinds
+from trace_bytes import kinds
 
 MS = 1_000_000
 
