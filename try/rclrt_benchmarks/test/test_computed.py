@@ -21,7 +21,7 @@ from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_benchmarks.experiments import pods, seven_timers, timer_jitter
 from rclrt_benchmarks.harness.frame import FailedError
 from rclrt_benchmarks.harness.row import FAILS, HOLDS, OPEN, Machine
-from rclrt_benchmarks.workloads.waters import (
+from rclrt_benchmarks.harness.task_sets import (
     CLASSES,
     PeriodClass,
     average_times,

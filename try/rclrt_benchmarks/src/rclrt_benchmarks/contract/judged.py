@@ -13,8 +13,7 @@ from rclrt_tools.watch.chains import Seen
 from rclrt_tools.watch.feed import Job, JobKey
 from rclrt_tools.watch.watch import Watch
 
-from rclrt_benchmarks.contract.machine import Stalls
-from rclrt_benchmarks.contract.strangers import Strangers
+from rclrt_benchmarks.contract.machine import Stalls, Strangers
 
 Cores = tuple[int, ...]
 

@@ -13,9 +13,8 @@ from rclrt_tools.reference.environment import BackgroundLoad
 from rclrt_tools.reference.program import Interrupt
 
 from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
-from rclrt_benchmarks.contract.machine import Stalls
+from rclrt_benchmarks.contract.machine import Stalls, Strangers
 from rclrt_benchmarks.contract.robot import Robot
-from rclrt_benchmarks.contract.strangers import Strangers
 
 
 @dataclass(frozen=True)

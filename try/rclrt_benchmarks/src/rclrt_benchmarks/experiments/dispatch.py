@@ -46,8 +46,8 @@ from rclrt_benchmarks.harness.frame import (
     summary,
     table,
 )
+from rclrt_benchmarks.harness.messages import ON_RCL, ON_RCLCPP, Messages, receive
 from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, at_most, ratio_of
-from rclrt_benchmarks.workloads.messages import ON_RCL, ON_RCLCPP, Messages, receive
 
 LISTENER, HANDOVER = "floor_listener", "floor_handover"
 OURS = ("preemptive", "priority_events", "isolated")

@@ -56,8 +56,8 @@ from rclrt_benchmarks.harness.frame import (
     table,
     turns,
 )
+from rclrt_benchmarks.harness.messages import ON_RCL, ON_RCLCPP, Messages, receive
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, stated
-from rclrt_benchmarks.workloads.messages import ON_RCL, ON_RCLCPP, Messages, receive
 
 VARIANTS = (
     "floor",

@@ -58,7 +58,7 @@ def _level(level: int, sets: int, seed: int) -> Result:
     from rclrt_analysis.bounds.fixed_point import UNBOUNDED
     from rclrt_analysis.bounds.wait_set import windows
 
-    from rclrt_benchmarks.workloads.waters import make_chains, make_tasks
+    from rclrt_benchmarks.harness.task_sets import make_chains, make_tasks
 
     rng = np.random.default_rng([seed, level])
     spent = 0.0
