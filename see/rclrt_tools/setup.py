@@ -21,7 +21,7 @@ setup(
     author="The rclrt Authors",
     author_email="maintainers@example.org",
     python_requires=">=3.10",
-    install_requires=["jinja2", "jsonschema", "numpy", "pyyaml", "rclrt_analysis"],
+    install_requires=["jinja2", "numpy", "pyyaml", "rclrt_analysis"],
     extras_require={"export": ["mcap", "perfetto", "zstandard"], "top": ["textual"]},
     package_dir={"": "src"},
     packages=find_packages("src"),

@@ -28,7 +28,7 @@ EXTRA = {("mcap", "export"), ("perfetto", "export"), ("zstandard", "export"), ("
     ("package", "needs", "extra"),
     [
         (LIBRARY, ["jsonschema", "numpy", "pyyaml"], set()),
-        (TOOLS, ["jinja2", "jsonschema", "numpy", "pyyaml", "rclrt_analysis"], EXTRA),
+        (TOOLS, ["jinja2", "numpy", "pyyaml", "rclrt_analysis"], EXTRA),
     ],
     ids=["library", "tools"],
 )

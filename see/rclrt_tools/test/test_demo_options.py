@@ -9,9 +9,7 @@ import re
 import subprocess
 from pathlib import Path
 
-import jsonschema
 import pytest
-import yaml
 from demo_runs import (
     SCENARIOS,
     SMALL,
@@ -121,38 +119,3 @@ def test_the_program_has_the_executors_that_the_demo_offers() -> None:
     names = dict.fromkeys(split_priority(name)[0] for name in EXECUTORS)
     assert done.stderr.strip().endswith("Use one of: " + ", ".join(names))
     assert set(DEMO_EXECUTORS) <= set(EXECUTORS)
-
-
-def test_shipped_scenarios_satisfy_the_schema_and_the_schema_itself() -> None:
-    schema = json.loads((SCENARIOS / "scenario.schema.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    files = sorted(SCENARIOS.glob("*.yaml"))
-    assert files
-    for path in files:
-        jsonschema.validate(yaml.safe_load(path.read_text(encoding="utf-8")), schema)
-    jsonschema.validate(yaml.safe_load(SMALL), schema)
-
-
-@pytest.mark.parametrize(
-    "node",
-    [
-        "{name: A, kind: sensr, period_ms: 5, output: a}",
-        "{name: A, kind: sensor, perod_ms: 5, output: a}",
-        "{name: A, kind: command, input: a, output: b}",
-        "{name: A, kind: timer, period_ms: 5}",
-        "{name: A, kind: timer, period_ms: -5, work_ms: 1}",
-        "{name: A, kind: timer, period_ms: 5, work_ms: 1, priority: 100}",
-        "{name: A, kind: fusion, inputs: [a], output: b}",
-        "{name: 1st, kind: timer, period_ms: 5, work_ms: 1}",
-    ],
-)
-def test_the_schema_refuses_what_the_program_refuses(node: str, tmp_path: Path) -> None:
-    schema = json.loads((SCENARIOS / "scenario.schema.json").read_text(encoding="utf-8"))
-    text = f"schema: 1\nname: x\nnodes: [{node}]\n"
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(yaml.safe_load(text), schema)
-    if find_program().exists():
-        path = tmp_path / "bad.yaml"
-        path.write_text(text, encoding="utf-8")
-        program = [str(find_program()), "--scenario", str(path), "--check"]
-        assert subprocess.run(program, capture_output=True, check=False).returncode == 2

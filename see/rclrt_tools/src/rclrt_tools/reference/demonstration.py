@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from rclrt_tools.reference import environment, page, picture, study, table
 from rclrt_tools.reference.environment import PROCESSES_A_CPU, BackgroundLoad
 from rclrt_tools.reference.executors import (
@@ -217,8 +219,7 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
     with Interrupt() as interrupt:
         try:
             program.check(executors)
-            schema = source / "try/rclrt_scenarios" / "scenario.schema.json"
-            scenario = study.read_scenario(scenario_path, schema)
+            scenario = yaml.safe_load(scenario_path.read_text(encoding="utf-8"))
             if arguments.one_process_per_node:
                 program.nodes = [node["name"] for node in scenario["nodes"]]
             about = environment.describe(source, scenario_path)
@@ -233,8 +234,8 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
                 say,
                 BackgroundLoad(cpus),
             )
-        except study.ScenarioError as error:
-            return complain(str(error), WRONG_USAGE)
+        except (OSError, UnicodeError, yaml.YAMLError) as error:
+            return complain(f"{scenario_path}: {error}", WRONG_USAGE)
         except ProgramError as error:
             if interrupt.requested:
                 return complain("interrupted before anything was measured", study.INTERRUPTED)

@@ -11,16 +11,11 @@ here; what this lets through has the right form.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
-
-import jsonschema
-import yaml
 
 from rclrt_tools.reference import environment
 from rclrt_tools.reference.environment import BackgroundLoad
@@ -276,33 +271,3 @@ def describe(study: Study, iterations_per_ms: float) -> dict[str, Any]:
             "hop_received_to_start_p50": transport.received_to_start_ms,
         },
     }
-
-
-class ScenarioError(Exception):
-    """The file is not a scenario; the text names the place."""
-
-
-def read_scenario(path: Path, schema: Path) -> dict[str, Any]:
-    """Return the content of a scenario file.
-
-    Raises
-    ------
-    ScenarioError
-        It cannot be read, is malformed YAML (with line and column), or has not the form that the
-        schema asks for.
-    """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        raise ScenarioError(f"{place}: malformed YAML: {error.problem}") from error
-    except (OSError, UnicodeError, yaml.YAMLError, RecursionError) as error:
-        raise ScenarioError(f"{path}: {error}") from error
-    validator = jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
-    problem = jsonschema.exceptions.best_match(validator.iter_errors(content))
-    if problem is not None:
-        place = "/".join(str(part) for part in problem.absolute_path) or "the file"
-        raise ScenarioError(f"{path}: {place}: {problem.message}")
-    assert isinstance(content, dict)  # the schema says so
-    return content
