@@ -5,17 +5,60 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <iterator>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "check.hpp"
+#include "member.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "wait_set_executor_impl.hpp"
+#include "wait_set.hpp"
 
 namespace rclrt_baselines
 {
+
+class WaitSetExecutor::Impl
+{
+public:
+  explicit Impl(const std::shared_ptr<rclrt_rcl::Context> & context)
+  : interrupt(context), set(context, interrupt)
+  {
+  }
+
+  GuardCondition interrupt;
+  /// Only for the thread that waits.
+  WaitSet set;
+  std::atomic<bool> must_collect{true};
+
+  std::mutex members_mutex;
+  // Guarded by members_mutex:
+  std::vector<MemberPointer> members;
+  std::map<const rclrt_rcl::CallbackGroup *, std::shared_ptr<GroupState>> groups;
+
+  void collect()
+  {
+    std::vector<MemberPointer> present;
+    {
+      std::lock_guard<std::mutex> lock(members_mutex);
+      std::copy_if(
+        members.begin(), members.end(), std::back_inserter(present),
+        [](const auto & member) { return member->group->is_free.load(); });
+    }
+    set.update(present);
+  }
+
+  void changed() noexcept
+  {
+    must_collect.store(true);
+    interrupt.trigger();
+  }
+};
 
 WaitSetExecutor::WaitSetExecutor(std::shared_ptr<rclrt_rcl::Context> context)
 : Executor(std::move(context)), impl_(std::make_unique<Impl>(Executor::context()))

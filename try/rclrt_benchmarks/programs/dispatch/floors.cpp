@@ -7,7 +7,6 @@
 #include <future>
 #include <stdexcept>
 
-#include "middleware.hpp"
 #include "rcl/error_handling.h"
 #include "rcl/subscription.h"
 #include "variants.hpp"

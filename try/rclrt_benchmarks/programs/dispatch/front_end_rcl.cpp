@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "middleware.hpp"
 #include "rclrt_baselines/fifo_events_executor.hpp"
 #include "rclrt_baselines/wait_set_executor.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"

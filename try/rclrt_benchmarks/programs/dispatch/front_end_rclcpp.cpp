@@ -7,7 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "middleware.hpp"
 #include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
 #include "rclcpp/rclcpp.hpp"
 #include "rclrt_rclcpp/callback_isolated_executor.hpp"

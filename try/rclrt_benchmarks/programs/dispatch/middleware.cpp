@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "middleware.hpp"
+#include "variants.hpp"
 
 #include <sched.h>
 
@@ -14,7 +14,6 @@
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_front_end/middleware.hpp"
 #include "rmw/rmw.h"
-#include "variants.hpp"
 
 namespace dispatch
 {

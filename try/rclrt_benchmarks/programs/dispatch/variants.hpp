@@ -51,6 +51,19 @@ std::string middleware_in_force();
 /// Of all other threads of this process.
 std::string others_in_force();
 
+/// Above the workers while it exists, SCHED_OTHER afterwards. Errors: refused.
+class RaisedMiddleware
+{
+public:
+  RaisedMiddleware();
+  ~RaisedMiddleware();
+  RaisedMiddleware(const RaisedMiddleware &) = delete;
+  RaisedMiddleware & operator=(const RaisedMiddleware &) = delete;
+};
+
+/// Put the calling thread, and those it will start, under SCHED_FIFO. Errors: refused.
+void become_worker();
+
 }  // namespace dispatch
 
 #endif  // VARIANTS_HPP_
