@@ -8,8 +8,6 @@ trace      A job that does nothing, with its record in memory of the process ("r
 probe      What rclcpp calls, with nothing behind it: with the probe preloaded and without.
 carry      A message of plain rcl, published and taken: without the library of `./rclrt carry`, with
            it ("no deadline"), and with a deadline that goes into the table and is found there.
-store      A thread says its deadline to the scheduler in the kernel, by a store into a mapped BPF
-           array (anonymous memory where bpf(2) is not allowed); beside sched_setattr(2).
 
 Variants take turns in rounds; figures are medians of the rounds, each a median of many calls. Exits
 with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
@@ -36,14 +34,14 @@ from rclrt_benchmarks.harness.frame import (
 )
 from rclrt_benchmarks.harness.row import Judged, Machine, at_most
 
-PARTS = ("trace", "probe", "carry", "store")
+PARTS = ("trace", "probe", "carry")
 PROBED = (
     "callback_start and callback_end", "publication", "take", "timer's call and its callback",
     "rcl_wait()",
 )  # fmt: skip
 JOBS, CALLS, MESSAGES = 20_000, 401, 101
 """In a round: jobs, batches of 500 calls, and batches of 200 messages."""
-MOST_NS = {"trace": 150.0, "watched": 1000.0, "probe": 1000.0, "carry": 300.0, "store": 100.0}
+MOST_NS = {"trace": 150.0, "watched": 1000.0, "probe": 1000.0, "carry": 300.0}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,10 +94,6 @@ def _measure(arguments: argparse.Namespace) -> Result:
         for name, (value,) in words.items():
             limit = MOST_NS["carry"] if variants[name] else None
             rows.append(_row("carry", name, value, words["without"][0], limit))
-    if "store" in arguments.of:
-        found = parsed(path_of("rclrt_scx_deadline_store", "rclrt_scx"), rounds)
-        rows.append(_row("store", found["table"], found["store_ns"], 0.0, MOST_NS["store"]))
-        rows.append(_row("store", "sched_setattr(2)", found["sched_setattr_ns"], 0.0, None))
     return {"rounds": rounds, "rows": rows}
 
 
