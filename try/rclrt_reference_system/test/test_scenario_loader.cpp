@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <sstream>
 #include <string>
 
 #include "rclrt_reference_system/scenario.hpp"
@@ -115,104 +116,110 @@ TEST(ScenarioLoader, a_node_overrides_the_defaults_of_the_file)
   EXPECT_EQ(b.deadline, Duration(12500us));
 }
 
-TEST(ScenarioLoader, malformed_yaml_is_refused_with_line_and_column)
+/// Line by line a file, " => ", and what is said of it; "|" are ends of lines. What begins with "-" are nodes, which
+/// "NODES:" stands before; "@" is the camera. "hot:" is a path over nodes, "timer:" the fields of one.
+constexpr char kRefused[] = R"(
+=> must be a map
+- 1|- 2 => 1:1: scenario: it must be a map
+? {a: b}|: c => must be a word
+schema: 2|name: x|nodes: [] => 1:9: scenario: schema
+name: x => 'schema' is missing
+schema: 1|name: x|nodes: [] => a list of at least one
+schema: 1|schema: 1 => 2:1: scenario: field 'schema' appears twice
+schema: 1|name: x|message_type: std_msgs/msg/String|nodes: [] => 3:15: unknown message_type 'std_msgs/msg/String'. Use r
+NODES: - 3 => 4:3: node 1: it must be a map
+NODES: - {name: A, kind: sensr, output: a} => 4:19: node 'A': unknown kind 'sensr'. Use sensor, transform, fusion, cycl
+NODES: - {name: A, kind: sensor, perod_ms: 5, output: a} => 4:27: sensor 'A': unknown field 'perod_ms'. Use name, kind,
+NODES: - {name: A, kind: command, input: a, output: b} => command 'A': unknown field 'output'
+NODES: @colour: red => 5:1: scenario: unknown field
+NODES: - {name: A, kind: timer, period_ms: 5} => timer 'A': field 'work_ms' is missing
+NODES: @@ => 5:10: the name 'Camera' is taken by the node in line 4
+NODES: @- {name: B, kind: sensor, period_ms: 5, output: /image} => 5:49: topic 'image' is published by 'Camera' and by 'B
+NODES: @- {name: B, kind: fusion, inputs: [image, /image], output: b} => receives topic 'image' twice
+NODES: @- {name: B, kind: command, input: images} => 5:35: node 'B' receives topic 'images', which nobody publishes
+NODES: - {name: A, kind: transform, input: a, output: a} => 4:10: the nodes trigger each other in a cycle: A -> A
+timer: period_ms: 1, work_ms: 1, cpu_affinity: [] => at least one
+timer: period_ms: 1, work_ms: 1, deadline_ms: -3 => deadline_ms must be
+timer: period_ms: 1, work_ms: 1, qos_depth: 0 => qos_depth must be
+hot: roots: [Camera], sink: C => 'C' receives nothing from the nodes named before
+hot: roots: [Camera], through: [A, B], sink: C => 8:42: hot_path: node 'B' sends nothing to the nodes named after it
+hot: roots: [Camra], sink: C => there is no node 'Camra'
+hot: roots: [A], sink: C => root 'A' is a transform
+hot: roots: [Camera], through: [A, A], sink: C => twice
+hot: roots: [Camera], through: [A, C], sink: C => twice
+hot: roots: [Camera] => 'sink' is missing
+hot: roots: [a, b, c, d, e, f, g, h, i], sink: C => at most 8 roots
+)";
+
+/// As above, with each of the words before ";" in place of "$".
+constexpr char kRefusedWords[] = R"(
+1st a-b "" "ä" a/b ; NODES: - {name: $, kind: sensor, period_ms: 5, output: a} => 4:10: node 1: name
+/ a//b a/ "" ~x a/1 "{node}" ; NODES: - {name: A, kind: sensor, period_ms: 5, output: $} => 4:49: sensor 'A': output
+-1 0 -0.0 .nan .inf 1e300 fast [] '' 1e-9 ; timer: period_ms: $, work_ms: 1 => 4:37: timer 'A': period_ms must be a
+-0.1 .nan -.inf 1e9 busy ; timer: work_ms: $, period_ms: 1 => 4:35: timer 'A': work_ms must be
+0 100 -5 1.5 high 99999999999999999999 ; timer: period_ms: 1, work_ms: 1, priority: $ => 4:62: timer 'A': priority must
+[2] [0,7] [-1] [one] ; timer: period_ms: 1, work_ms: 1, cpu_affinity: $ => each of cpu_affinity must be a whole number f
+)";
+
+const char kPaths[] =
+  "- {name: A, kind: transform, input: image, output: a}\n"
+  "- {name: B, kind: transform, input: image, output: b}\n- {name: C, kind: command, input: a}\n";
+
+std::string replaced(std::string text, char what, const std::string & with)
 {
-  EXPECT_THAT(
-    error_of("schema: 1\nname: [oops\nnodes: 3\n"),
-    testing::ContainsRegex("^file.yaml:[34]:[0-9]+: malformed YAML: "));
-  EXPECT_THAT(error_of("a: b: c\n"), StartsWith("file.yaml:1:"));
-  EXPECT_THAT(error_of(std::string(100'000, '[')), StartsWith("file.yaml:"));
-  EXPECT_THAT(error_of("\t- x"), StartsWith("file.yaml:1:2: malformed YAML"));
-  EXPECT_THAT(error_of("*nobody"), HasSubstr("file.yaml:1:"));
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size()) {
+    text.replace(at, 1, with);
+  }
+  return text;
 }
 
-TEST(ScenarioLoader, something_else_than_a_scenario_is_refused)
+/// The file of a row of the tables.
+std::string file_of(const std::string & said)
 {
-  EXPECT_THAT(error_of(""), HasSubstr("must be a map"));
-  EXPECT_THAT(error_of("- 1\n- 2\n"), HasSubstr("file.yaml:1:1: scenario: it must be a map"));
-  EXPECT_THAT(error_of("? {a: b}\n: c\n"), HasSubstr("must be a word"));
-  EXPECT_THAT(
-    error_of("schema: 2\nname: x\nnodes: []\n"), HasSubstr("file.yaml:1:9: scenario: schema"));
-  EXPECT_THAT(error_of("name: x\n"), HasSubstr("'schema' is missing"));
-  EXPECT_THAT(error_of(file_with("- 3\n")), HasSubstr("file.yaml:4:3: node 1: it must be a map"));
-  EXPECT_THAT(error_of("schema: 1\nname: x\nnodes: []\n"), HasSubstr("a list of at least one"));
-  EXPECT_THAT(
-    error_of("schema: 1\nschema: 1\n"),
-    HasSubstr("file.yaml:2:1: scenario: field 'schema' appears twice"));
+  const auto after = [&said](const std::string & word) {
+    return said.rfind(word, 0) == 0 ? said.substr(word.size()) : std::string();
+  };
+  if (const std::string nodes = after("NODES: "); !nodes.empty()) {
+    return file_with(replaced(nodes, '@', kCamera) + "\n");
+  }
+  if (const std::string fields = after("timer: "); !fields.empty()) {
+    return file_with("- {name: A, kind: timer, " + fields + "}\n");
+  }
+  if (const std::string path = after("hot: "); !path.empty()) {
+    return file_with(std::string(kCamera) + kPaths, "hot_path: {" + path + "}\n");
+  }
+  return replaced(said, '|', "\n");
 }
 
-TEST(ScenarioLoader, a_file_that_is_not_there_is_an_error)
+void expect_refused(const std::string & row)
 {
+  const std::size_t at = row.find("=> ");
+  ASSERT_NE(at, std::string::npos) << row;
+  const std::string said = row.substr(0, at == 0 ? 0 : at - 1);
+  const std::string error = error_of(file_of(said));
+  EXPECT_THAT(error, HasSubstr(row.substr(at + 3))) << row;
+  EXPECT_THAT(error, StartsWith("file.yaml")) << row;
+}
+
+TEST(ScenarioLoader, what_cannot_run_is_refused_with_its_place_and_what_to_write)
+{
+  std::istringstream rows(kRefused + 1);
+  for (std::string row; std::getline(rows, row);) {
+    expect_refused(row);
+  }
+  std::istringstream more(kRefusedWords + 1);
+  for (std::string row; std::getline(more, row);) {
+    const std::size_t end = row.find(" ; ");
+    std::istringstream words(row.substr(0, end));
+    for (std::string word; words >> word;) {
+      expect_refused(replaced(row.substr(end + 3), '$', word));
+    }
+  }
+  const std::string fields = "- {name: " + std::string(300, 'a') + ", kind: timer}\n";
+  EXPECT_THAT(error_of(file_with(fields)), HasSubstr("not a valid name"));
   Scenario scenario;
-  EXPECT_THAT(
-    load_scenario("/does/not/exist.yaml", 2, &scenario).message(),
-    HasSubstr("/does/not/exist.yaml: cannot be read"));
-  EXPECT_FALSE(load_scenario("/", 2, &scenario).ok()) << "a directory";
-}
-
-TEST(ScenarioLoader, unknown_kinds_fields_and_types_are_refused_and_the_known_ones_named)
-{
-  EXPECT_THAT(
-    error_of(file_with("- {name: A, kind: sensr, period_ms: 5, output: a}\n")),
-    HasSubstr(
-      "file.yaml:4:19: node 'A': unknown kind 'sensr'. Use sensor, transform, fusion, cyclic, "
-      "intersection, command or timer"));
-  EXPECT_THAT(
-    error_of(file_with("- {name: A, kind: sensor, perod_ms: 5, output: a}\n")),
-    HasSubstr("file.yaml:4:27: sensor 'A': unknown field 'perod_ms'. Use name, kind, "));
-  EXPECT_THAT(
-    error_of(file_with("- {name: A, kind: command, input: a, output: b}\n")),
-    HasSubstr("command 'A': unknown field 'output'"));
-  EXPECT_THAT(
-    error_of(file_with(kCamera, "colour: red\n")),
-    HasSubstr("file.yaml:5:1: scenario: unknown field"));
-  EXPECT_THAT(
-    error_of("schema: 1\nname: x\nmessage_type: std_msgs/msg/String\nnodes: []\n"),
-    HasSubstr("file.yaml:3:15: unknown message_type 'std_msgs/msg/String'. Use rclrt_reference_"));
-  EXPECT_THAT(
-    error_of(file_with("- {name: A, kind: timer, period_ms: 5}\n")),
-    HasSubstr("timer 'A': field 'work_ms' is missing"));
-}
-
-TEST(ScenarioLoader, duplicate_names_are_refused)
-{
-  EXPECT_THAT(
-    error_of(file_with(std::string(kCamera) + kCamera)),
-    HasSubstr("file.yaml:5:10: the name 'Camera' is taken by the node in line 4"));
-  EXPECT_THAT(
-    error_of(file_with(
-      std::string(kCamera) + "- {name: B, kind: sensor, period_ms: 5, output: /image}\n")),
-    HasSubstr("file.yaml:5:49: topic 'image' is published by 'Camera' and by 'B'"));
-  EXPECT_THAT(
-    error_of(file_with(
-      std::string(kCamera) + "- {name: B, kind: fusion, inputs: [image, /image], output: b}\n")),
-    HasSubstr("receives topic 'image' twice"));
-}
-
-TEST(ScenarioLoader, names_that_ros_would_refuse_are_refused)
-{
-  for (const std::string name : {"1st", "a-b", "\"\"", "\"a b\"", "\"ä\"", "a/b"}) {
-    EXPECT_THAT(
-      error_of(file_with("- {name: " + name + ", kind: sensor, period_ms: 5, output: a}\n")),
-      HasSubstr("file.yaml:4:10: node 1: name "))
-      << name;
-  }
-  for (const std::string topic : {"/", "a//b", "a/", "\"\"", "~x", "a/1", "\"{node}\""}) {
-    EXPECT_THAT(
-      error_of(file_with("- {name: A, kind: sensor, period_ms: 5, output: " + topic + "}\n")),
-      HasSubstr("file.yaml:4:49: sensor 'A': output "))
-      << topic;
-  }
-  EXPECT_THAT(
-    error_of(file_with("- {name: " + std::string(300, 'a') + ", kind: timer}\n")),
-    HasSubstr("not a valid name"));
-}
-
-TEST(ScenarioLoader, an_input_that_nobody_publishes_is_refused)
-{
-  EXPECT_THAT(
-    error_of(file_with(std::string(kCamera) + "- {name: B, kind: command, input: images}\n")),
-    HasSubstr("file.yaml:5:35: node 'B' receives topic 'images', which nobody publishes"));
+  EXPECT_TRUE(
+    parse_scenario(file_of("hot: roots: [Camera], through: [A], sink: C"), "f", 2, &scenario).ok());
 }
 
 TEST(ScenarioLoader, a_cycle_is_refused_and_shown)
@@ -225,16 +232,29 @@ TEST(ScenarioLoader, a_cycle_is_refused_and_shown)
     testing::AnyOf(
       HasSubstr("A -> B -> C -> A"), HasSubstr("B -> C -> A -> B"), HasSubstr("C -> A -> B -> C")));
   EXPECT_THAT(
-    error_of(file_with("- {name: A, kind: transform, input: a, output: a}\n")),
-    HasSubstr("file.yaml:4:10: the nodes trigger each other in a cycle: A -> A"));
-}
-
-TEST(ScenarioLoader, a_cycle_through_a_timer_is_refused_too)
-{
-  EXPECT_THAT(
     error_of(file_with("- {name: A, kind: cyclic, period_ms: 10, inputs: [b], output: a}\n"
                        "- {name: B, kind: transform, input: a, output: b}\n")),
     testing::AnyOf(HasSubstr("cycle: A -> B -> A"), HasSubstr("cycle: B -> A -> B")));
+}
+
+TEST(ScenarioLoader, malformed_yaml_is_refused_with_line_and_column)
+{
+  EXPECT_THAT(
+    error_of("schema: 1\nname: [oops\nnodes: 3\n"),
+    testing::ContainsRegex("^file.yaml:[34]:[0-9]+: malformed YAML: "));
+  EXPECT_THAT(error_of("a: b: c\n"), StartsWith("file.yaml:1:"));
+  EXPECT_THAT(error_of(std::string(100'000, '[')), StartsWith("file.yaml:"));
+  EXPECT_THAT(error_of("\t- x"), StartsWith("file.yaml:1:2: malformed YAML"));
+  EXPECT_THAT(error_of("*nobody"), HasSubstr("file.yaml:1:"));
+}
+
+TEST(ScenarioLoader, a_file_that_is_not_there_is_an_error)
+{
+  Scenario scenario;
+  EXPECT_THAT(
+    load_scenario("/does/not/exist.yaml", 2, &scenario).message(),
+    HasSubstr("/does/not/exist.yaml: cannot be read"));
+  EXPECT_FALSE(load_scenario("/", 2, &scenario).ok()) << "a directory";
 }
 
 TEST(ScenarioLoader, connections_of_an_intersection_do_not_make_a_cycle_unless_they_do)
@@ -264,71 +284,6 @@ TEST(ScenarioLoader, a_very_long_chain_is_no_problem)
   }
   Scenario scenario;
   EXPECT_TRUE(parse_scenario(file_with(nodes), "f", kCpus, &scenario).ok());
-}
-
-TEST(ScenarioLoader, values_out_of_range_are_refused_with_the_range)
-{
-  const auto timer = [](const std::string & fields) {
-    return file_with("- {name: A, kind: timer, " + fields + "}\n");
-  };
-  for (const std::string period :
-       {"-1", "0", "-0.0", ".nan", ".inf", "1e300", "fast", "[]", "''", "1e-9"}) {
-    EXPECT_THAT(
-      error_of(timer("period_ms: " + period + ", work_ms: 1")),
-      HasSubstr("file.yaml:4:37: timer 'A': period_ms must be a"))
-      << period;
-  }
-  for (const std::string work : {"-0.1", ".nan", "-.inf", "1e9", "busy"}) {
-    EXPECT_THAT(
-      error_of(timer("work_ms: " + work + ", period_ms: 1")),
-      HasSubstr("file.yaml:4:35: timer 'A': work_ms must be "))
-      << work;
-  }
-  for (const std::string priority : {"0", "100", "-5", "1.5", "high", "99999999999999999999"}) {
-    EXPECT_THAT(
-      error_of(timer("period_ms: 1, work_ms: 1, priority: " + priority)),
-      HasSubstr("file.yaml:4:62: timer 'A': priority must be a whole number from 1 to 99"))
-      << priority;
-  }
-  for (const std::string cpus : {"[2]", "[0, 7]", "[-1]", "[one]"}) {
-    EXPECT_THAT(
-      error_of(timer("period_ms: 1, work_ms: 1, cpu_affinity: " + cpus)),
-      HasSubstr("each of cpu_affinity must be a whole number from 0 to 1 on this machine"))
-      << cpus;
-  }
-  EXPECT_THAT(
-    error_of(timer("period_ms: 1, work_ms: 1, cpu_affinity: []")), HasSubstr("at least one"));
-  EXPECT_THAT(
-    error_of(timer("period_ms: 1, work_ms: 1, deadline_ms: -3")), HasSubstr("deadline_ms must be"));
-  EXPECT_THAT(
-    error_of(timer("period_ms: 1, work_ms: 1, qos_depth: 0")), HasSubstr("qos_depth must be"));
-}
-
-TEST(ScenarioLoader, a_hot_path_that_is_no_path_is_refused)
-{
-  const std::string nodes = std::string(kCamera) +
-                            "- {name: A, kind: transform, input: image, output: a}\n"
-                            "- {name: B, kind: transform, input: image, output: b}\n"
-                            "- {name: C, kind: command, input: a}\n";
-  const auto hot = [&nodes](const std::string & path) {
-    return file_with(nodes, "hot_path: {" + path + "}\n");
-  };
-  Scenario scenario;
-  EXPECT_TRUE(
-    parse_scenario(hot("roots: [Camera], through: [A], sink: C"), "f", 2, &scenario).ok());
-  EXPECT_THAT(
-    error_of(hot("roots: [Camera], sink: C")),
-    HasSubstr("'C' receives nothing from the nodes named before"));
-  EXPECT_THAT(
-    error_of(hot("roots: [Camera], through: [A, B], sink: C")),
-    HasSubstr("file.yaml:8:42: hot_path: node 'B' sends nothing to the nodes named after it"));
-  EXPECT_THAT(error_of(hot("roots: [Camra], sink: C")), HasSubstr("there is no node 'Camra'"));
-  EXPECT_THAT(error_of(hot("roots: [A], sink: C")), HasSubstr("root 'A' is a transform"));
-  EXPECT_THAT(error_of(hot("roots: [Camera], through: [A, A], sink: C")), HasSubstr("twice"));
-  EXPECT_THAT(error_of(hot("roots: [Camera], through: [A, C], sink: C")), HasSubstr("twice"));
-  EXPECT_THAT(error_of(hot("roots: [Camera]")), HasSubstr("'sink' is missing"));
-  EXPECT_THAT(
-    error_of(hot("roots: [a, b, c, d, e, f, g, h, i], sink: C")), HasSubstr("at most 8 roots"));
 }
 
 }  // namespace
