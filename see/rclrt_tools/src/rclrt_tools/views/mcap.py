@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces as MCAP files with the profile `ros2`, for PlotJuggler, Foxglove and Lichtblick.
 
-A topic for each callback; a message for each job that ran or was given up, with scalars in ms. And
-`/diagnostics`, once a second. The definitions of the messages are in the file. Whole chunks of
-messages are made at once; all around them is written by the library.
+A topic for each callback; a message for each job that ran or was given up, with scalars in ms. Its
+definition is in the file. Whole chunks of messages are made at once; all around them is written by
+the library.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from mcap.opcode import Opcode
 
 from rclrt_tools.trace import NO_DEADLINE, Records, layout
 from rclrt_tools.trace.layout import EARLIEST
-from rclrt_tools.views import diagnostics
 from rclrt_tools.views.timeline import Numbers, Source, Timeline
 
 MAGIC = b"\x89MCAP0\r\n"
@@ -118,19 +117,10 @@ class _Writer:
         self._index = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by finish()
         self._counts: Counter[int] = Counter()
         self._first, self._last = 2**64 - 1, 0
-        texts = ((SCHEMA, DEFINITION), (diagnostics.NAME, diagnostics.DEFINITION))
-        self._schemas = [
-            mcap.Schema(id=number, name=name, encoding="ros2msg", data=text.encode())
-            for number, (name, text) in enumerate(texts, 1)
-        ]
+        self._schema = mcap.Schema(id=1, name=SCHEMA, encoding="ros2msg", data=DEFINITION.encode())
         self._channels = _channels(sources)
         self._stream.write(MAGIC)
-        self._write(mcap.Header(profile="ros2", library="rclrt"), *self._schemas, *self._channels)
-
-    @property
-    def topics(self) -> list[str]:
-        """The topics of the callbacks, by their number."""
-        return [channel.topic for channel in self._channels[:-1]]
+        self._write(mcap.Header(profile="ros2", library="rclrt"), self._schema, *self._channels)
 
     def _write(self, *records: Any) -> bytes:
         data = _made(*records)
@@ -142,19 +132,6 @@ class _Writer:
         made = made[np.argsort(made["log_time"], kind="stable")]
         places = np.arange(len(made)) * MESSAGE.itemsize
         self._chunk(made.tobytes(), made["log_time"], made["channel"], places)
-
-    def diagnostics(self, told: list[tuple[int, bytes]]) -> None:
-        """Write messages of `/diagnostics`, each with its time."""
-        channel = self._channels[-1].id
-        for first in range(0, len(told), PER_CHUNK):
-            parts = []
-            part = told[first : first + PER_CHUNK]
-            for time, body in part:
-                head = (Opcode.MESSAGE, len(body) + 22, channel, 0, time, time)
-                parts.append(struct.pack("<BQHIQQ", *head) + body)
-            places = np.cumsum([0, *map(len, parts[:-1])])
-            times = np.array([time for time, _ in part], dtype=np.uint64)
-            self._chunk(b"".join(parts), times, np.full(len(part), channel), places)
 
     def _chunk(self, data: bytes, times: Any, channels: Any, places: Any) -> None:
         """Write messages in the order of time, and where they are."""
@@ -219,10 +196,10 @@ class _Writer:
             message_end_time=self._last,
             message_start_time=self._first if messages else 0,
             metadata_count=0,
-            schema_count=len(self._schemas),
+            schema_count=1,
         )
         groups: tuple[tuple[Opcode, Iterator[bytes]], ...] = (
-            (Opcode.SCHEMA, iter([_made(*self._schemas)])),
+            (Opcode.SCHEMA, iter([_made(self._schema)])),
             (Opcode.CHANNEL, iter([_made(*self._channels)])),
             (Opcode.STATISTICS, iter([_made(statistics)])),
             (Opcode.CHUNK_INDEX, self._kept()),
@@ -274,7 +251,7 @@ def _channels(sources: Sequence[Source]) -> list[mcap.Channel]:
     if len(names) > MOST_CHANNELS:
         raise ValueError(f"{len(names)} callbacks are more than an MCAP file can hold")
     times = Counter(name for _, name, _ in names)
-    used = {"/diagnostics"}
+    used: set[str] = set()
     channels = []
     for number, (label, name, id_) in enumerate(names, 1):
         topic = name if times[name] == 1 else f"/{label}{name}"
@@ -283,8 +260,6 @@ def _channels(sources: Sequence[Source]) -> list[mcap.Channel]:
         channels.append(
             mcap.Channel(id=number, topic=topic, message_encoding="cdr", schema_id=1, metadata={})
         )
-    last = len(channels) + 1
-    channels.append(mcap.Channel(last, "/diagnostics", "cdr", metadata={}, schema_id=2))
     return channels
 
 
@@ -307,7 +282,6 @@ def write_mcap(timeline: Timeline, path: Path) -> int:
         for batch in timeline.batches():
             if writer is None:
                 writer, numbers = _Writer(timeline.sources, stream), Numbers(timeline.sources)
-                seconds = diagnostics.Diagnostics(writer.topics, clock)
             fine = (batch.records["end_ns"] >= -clock) & (
                 batch.records["outcome"] <= layout.SKIPPED
             )
@@ -317,8 +291,6 @@ def write_mcap(timeline: Timeline, path: Path) -> int:
                 part = slice(first, first + PER_CHUNK)
                 writer.jobs(messages(records[part], channel[part], clock))
             count += len(records)
-            seconds.add(records, channel - 1)
-            writer.diagnostics(list(seconds.before(batch.horizon)))
         writer = writer or _Writer(timeline.sources, stream)
         writer.finish()
     return count
