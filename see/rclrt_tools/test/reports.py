@@ -49,7 +49,6 @@ def report(
         "policy": "rm",
         "rmw": "rmw_fastrtps_cpp",
         "reception_stamp": "arrival",
-        "carries_deadlines": True,
         "iterations_per_ms": 1000.0,
         "interrupted": False,
         "measured_from_ns": 0,

@@ -62,18 +62,6 @@ def test_the_other_executors_run_real_nodes_too(small: str, tmp_path: Path) -> N
 
 
 @needs_program
-def test_each_node_may_be_a_process_of_its_own(small: str, tmp_path: Path) -> None:
-    result = result_of(
-        *["--duration", "5", "--scenario", small, "--executors", "preemptive"],
-        "--one-process-per-node",
-        tmp_path=tmp_path,
-    )
-    [run] = result["runs"]
-    assert run["hot_path_ms"]["n"] > 0
-    assert result["environment"]["one_process_per_node"] is True
-
-
-@needs_program
 def test_ctrl_c_stops_and_reports_what_was_measured(small: str) -> None:
     running = subprocess.Popen(
         command("--duration", "30", "--scenario", small, "--executors", "preemptive,isolated"),

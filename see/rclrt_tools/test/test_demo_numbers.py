@@ -86,8 +86,8 @@ def test_a_slice_is_never_shorter_than_the_minimum_even_without_time() -> None:
 
 def test_slices_are_merged_sample_by_sample() -> None:
     measurement = Measurement("preemptive")
-    measurement.add([report([8.0, 9.0])])
-    measurement.add([report([7.0])])
+    measurement.add(report([8.0, 9.0]))
+    measurement.add(report([7.0]))
     assert sorted(measurement.latency_ms) == [7.0, 8.0, 9.0]
     assert sorted(measurement.latency_to_end_ms) == [9.0, 10.0, 11.0]
     assert measurement.cpu_s == pytest.approx(0.8)
@@ -97,30 +97,21 @@ def test_slices_are_merged_sample_by_sample() -> None:
     assert measurement.policy == "rm"
 
 
-def test_processes_of_one_slice_share_its_time_and_add_up_their_memory() -> None:
-    measurement = Measurement("preemptive")
-    measurement.add([report([8.0]), report([]), report([])])
-    assert measurement.measured_s == pytest.approx(1.0)
-    assert measurement.rss_mib == 180.0
-    assert measurement.cpu_s == pytest.approx(1.2)
-    assert measurement.latency_ms == [8.0]
-
-
 def test_the_worst_sample_keeps_the_slice_it_was_in() -> None:
     measurement = Measurement("preemptive")
     first, second, third = report([8.0]), report([20.0]), report([9.0])
     for each in (first, second, third):
-        measurement.add([each])
+        measurement.add(each)
     assert measurement.worst is not None
     assert measurement.worst[0] == 20.0
-    assert measurement.worst[1][0] is second
+    assert measurement.worst[1] is second
 
 
 def test_drops_and_misses_of_callbacks_and_of_the_hot_path_are_counted() -> None:
     measurement = Measurement("preemptive")
     callbacks = [callback("A", lost=2, deadline_misses=3), callback("B<A", lost=5)]
     # 98.5 ms to the start is 100.5 ms to the end, later than the period of 100 ms.
-    measurement.add([report([8.0, 97.9, 98.5], callbacks)])
+    measurement.add(report([8.0, 97.9, 98.5], callbacks))
     assert measurement.dropped == 7
     assert measurement.deadline_misses == 4
 
@@ -131,7 +122,7 @@ def test_without_a_hot_path_the_response_times_of_timers_count() -> None:
         "Camera", [[0, 1 * MS, 11 * MS, 0, 0, 0], [84 * MS, 84 * MS, 99 * MS, 0, 0, 0]]
     )
     other = callback("B<A", [[0, 1, 2, 0, 1, 0]])
-    measurement.add([report([], [timer, other], hot_path=None)])
+    measurement.add(report([], [timer, other], hot_path=None))
     assert measurement.latency_ms == [11.0, 15.0]
     assert measurement.worst is None
 
@@ -139,27 +130,27 @@ def test_without_a_hot_path_the_response_times_of_timers_count() -> None:
 def test_what_was_really_in_force_is_said_in_words() -> None:
     measurement = Measurement("preemptive")
     fifo = [callback(f"C{p}", in_force={"policy": "fifo", "priority": p}) for p in (57, 80, 56)]
-    measurement.add([report([8.0], fifo)])
+    measurement.add(report([8.0], fifo))
     assert measurement.attributes_text() == "fifo 56-80"
-    measurement.add([report([8.0], [callback("D")], attributes_in_force=False)])
+    measurement.add(report([8.0], [callback("D")], attributes_in_force=False))
     assert measurement.attributes_text() == "fifo 56-80, other REFUSED"
     assert Measurement("x").attributes_text() == "-"
     edf = Measurement("preemptive_edf")
-    edf.add([report([8.0], fifo, deadline_scheduler="fifo bands")])
+    edf.add(report([8.0], fifo, deadline_scheduler="fifo bands"))
     assert edf.attributes_text() == "fifo bands"
 
 
 def test_the_same_finding_of_many_slices_is_one() -> None:
     measurement = Measurement("preemptive")
     finding = {"subject": "machine", "what": "is slow", "errno": 0, "fix": "buy another"}
-    measurement.add([report([8.0], findings=[finding])])
-    measurement.add([report([8.0], findings=[finding])])
+    measurement.add(report([8.0], findings=[finding]))
+    measurement.add(report([8.0], findings=[finding]))
     assert measurement.findings == [finding]
 
 
 def test_the_result_has_exactly_the_fields_of_schema_1() -> None:
     measurement = Measurement("preemptive_hot")
-    measurement.add([report([float(i) for i in range(1, 51)] * 2)])
+    measurement.add(report([float(i) for i in range(1, 51)] * 2))
     result = make_result({"machine": "x"}, [measurement], 7.97531)
     assert result["schema"] == 1
     assert result["environment"] == {"machine": "x"}
@@ -193,7 +184,7 @@ def test_the_result_has_exactly_the_fields_of_schema_1() -> None:
 
 def test_the_result_has_null_where_there_are_too_few_samples() -> None:
     measurement = Measurement("preemptive")
-    measurement.add([report([1.0] * 99)])
+    measurement.add(report([1.0] * 99))
     hot_path = make_result({}, [measurement, Measurement("none")], None)["runs"][0]["hot_path_ms"]
     assert hot_path["p99"] is None
     assert hot_path["p90"] == 1.0
@@ -205,7 +196,7 @@ def test_the_result_has_null_where_there_are_too_few_samples() -> None:
 
 def test_a_failure_and_samples_that_were_not_kept_are_findings_of_the_run() -> None:
     measurement = Measurement("preemptive", failure="it crashed")
-    measurement.add([report([1.0], [callback("A", jobs_without_room=3)])])
+    measurement.add(report([1.0], [callback("A", jobs_without_room=3)]))
     findings = make_result({}, [measurement], None)["runs"][0]["findings"]
     assert findings == ["failed: it crashed", "3 samples were not kept: the logs were full"]
 
@@ -223,7 +214,7 @@ class FakeRunner:
 
     def run(
         self, interrupt: Interrupt, executor: str, seconds: float, work_ms: float | None = None
-    ) -> list[Report]:
+    ) -> Report:
         self.runs.append((executor, work_ms))
         if len(self.runs) == self.interrupt_after:
             interrupt.requested = True
@@ -231,8 +222,8 @@ class FakeRunner:
             raise self.failures[executor]
         if work_ms == 0.0:
             hop = callback("B<A", [[3 * MS // 10, 4 * MS // 10, MS, MS // 10, 1, 1]] * 2)
-            return [report([0.2, 0.3, 0.4], [hop], executor)]
-        return [report([8.0, 9.0], [], executor)]
+            return report([0.2, 0.3, 0.4], [hop], executor)
+        return report([8.0, 9.0], [], executor)
 
 
 def study(runner: FakeRunner, executors: list[str], duration_s: float = 60.0, cpus: int = 2):  # type: ignore[no-untyped-def]

@@ -25,7 +25,7 @@ from reports import MS, callback, report
 
 def measured(executor: str, latencies_ms: list[float], **more: object) -> Measurement:
     measurement = Measurement(executor)
-    measurement.add([report(latencies_ms, [callback("A", lost=3)], **more)])  # type: ignore[arg-type]
+    measurement.add(report(latencies_ms, [callback("A", lost=3)], **more))  # type: ignore[arg-type]
     return measurement
 
 
@@ -74,7 +74,7 @@ def test_findings_with_the_same_remedy_are_one() -> None:
 
 def study(executor: str, latency_ms: float, **more: object) -> Study:
     measurement = Measurement(executor)
-    measurement.add([report([latency_ms] * 100, [callback("A")], **more)])  # type: ignore[arg-type]
+    measurement.add(report([latency_ms] * 100, [callback("A")], **more))  # type: ignore[arg-type]
     transport = Transport(total_ms=0.5, samples=10, critical_path_work_ms=7.5)
     return Study([measurement], transport)
 
@@ -96,7 +96,7 @@ def test_the_latency_to_the_end_is_told() -> None:
 def both(executor: str, quiet_ms: float, busy_ms: float) -> list[Measurement]:
     rows = [Measurement(executor), Measurement(executor, BACKGROUND)]
     for row, latency_ms in zip(rows, (quiet_ms, busy_ms), strict=True):
-        row.add([report([latency_ms] * 100, [callback("A")])])
+        row.add(report([latency_ms] * 100, [callback("A")]))
     return rows
 
 
@@ -114,7 +114,7 @@ def test_how_much_worse_each_row_gets_beside_the_load_comes_first() -> None:
 def test_a_row_that_loses_most_beside_the_load_is_told_by_its_median() -> None:
     rows = both("wait_set_multi", 20.0, 50.0)
     few = Measurement("events_fifo", BACKGROUND)
-    few.add([report([560.0] * 30, [callback("A")])])
+    few.add(report([560.0] * 30, [callback("A")]))
     notes = notes_of(Study([*rows, both("events_fifo", 20.0, 20.0)[0], few], Transport()))
     assert notes[0] == "p99 beside load / quiet: wait_set_multi 2.50."
     assert notes[1] == "p50 beside load / quiet: events_fifo 28.00."
@@ -126,7 +126,7 @@ def test_processes_with_one_priority_are_explained() -> None:
     assert said not in " ".join(notes_of(study("static", 8.0)))
 
 
-TAKE = {"rmw": "rmw_cyclonedds_cpp", "reception_stamp": "take", "carries_deadlines": False}
+TAKE = {"rmw": "rmw_cyclonedds_cpp", "reception_stamp": "take"}
 
 
 def test_figures_that_begin_at_the_take_say_so_and_are_not_held_against_the_ideal() -> None:
@@ -140,22 +140,11 @@ def test_figures_that_begin_at_the_take_say_so_and_are_not_held_against_the_idea
 
 def test_the_title_names_the_rmw_and_what_the_figures_begin_with() -> None:
     scenario = {"name": "s", "nodes": [1], "hot_path": {"roots": ["A"], "sink": "B"}}
-    arguments = argparse.Namespace(cpus=None, work=None, one_process_per_node=False)
+    arguments = argparse.Namespace(cpus=None, work=None)
     said = title_of(scenario, arguments, study("preemptive", 7.0))
     assert "all CPUs, rmw_fastrtps_cpp; hot path, ms: data received from A to start of B" in said
     said = title_of(scenario, arguments, study("preemptive", 7.0, **TAKE))
     assert "all CPUs, rmw_cyclonedds_cpp; hot path, ms: data taken from A to start of B" in said
-
-
-@pytest.mark.parametrize(("processes", "numbers"), [(1, False), (2, True), (2, False)])
-def test_deadlines_that_end_with_the_process_are_marked(processes: int, numbers: bool) -> None:
-    slice_ = report([7.0], deadline_scheduler="fifo bands", carries_deadlines=numbers)
-    measurement = Measurement("edf")
-    measurement.add([slice_] * processes)
-    stops = processes > 1 and not numbers
-    assert measurement.attributes_text() == ("fifo bands*" if stops else "fifo bands")
-    notes = " ".join(notes_of(Study([measurement])))
-    assert ("the deadline of a message does not reach another process" in notes) == stops
 
 
 def test_the_cpus_are_those_asked_for_or_all_that_may_be_used() -> None:
@@ -179,7 +168,7 @@ class Tags(HTMLParser):
 def page(title: str = "the title") -> str:
     measurement = Measurement("preemptive")
     jobs = [callback("Sink<Fusion", [[0, 8_000_000, 10_000_000, 0, 1, 1]])]
-    measurement.add([report([8.0, 7.0], jobs)])
+    measurement.add(report([8.0, 7.0], jobs))
     finding = {"subject": "<b>", "what": "is & was", "errno": 0, "fix": ""}
     measurement.findings.append(finding)
     measurements = [measurement, Measurement("static", failure="crash")]
@@ -282,7 +271,7 @@ def two_roots_fused() -> list[dict[str, Any]]:
 def slowest(samples: list[list[Any]]) -> Any:
     made = report([], two_roots_fused())
     made["hot_path"]["samples"] = samples
-    return worst_instance([made])
+    return worst_instance(made)
 
 
 FAST = [1 * MS, 5 * MS, 7 * MS, [1, 1]]
@@ -311,14 +300,4 @@ def test_jobs_of_other_instances_are_not_on_the_path() -> None:
 
 def test_without_samples_there_is_no_timeline() -> None:
     assert slowest([]) is None
-    assert worst_instance([report([], hot_path=None)]) is None
-
-
-def test_jobs_of_several_processes_are_joined() -> None:
-    jobs = two_roots_fused()
-    with_sample = report([], jobs[4:])
-    with_sample["hot_path"]["samples"] = [SLOW]
-    reports = [report([], [each]) for each in jobs[:4]]
-    timeline = worst_instance([*reports, with_sample])
-    assert timeline is not None
-    assert len(timeline.path) == 5
+    assert worst_instance(report([], hot_path=None)) is None

@@ -29,7 +29,7 @@ def stand_in(tmp_path: Path, script: str) -> Program:
 
 def test_the_report_of_a_run_is_what_the_program_wrote(tmp_path: Path) -> None:
     program = stand_in(tmp_path, FIND_OUT + """echo '{"schema": 1}' >"$out" """)
-    assert program.run(Interrupt(), "isolated", 1.0) == [{"schema": 1}]
+    assert program.run(Interrupt(), "isolated", 1.0) == {"schema": 1}
 
 
 def test_options_reach_the_program(tmp_path: Path) -> None:
@@ -42,50 +42,6 @@ def test_options_reach_the_program(tmp_path: Path) -> None:
     ):
         assert option in command
     assert "--work-ms 0.0" in " ".join(program.command("isolated", 3.0, 0.0))
-
-
-# Camera takes its time to find the others; all write when they were told to start.
-TOGETHER = (
-    'all="$*"; '
-    + FIND_OUT
-    + """case "$all" in *Camera*) sleep 0.5;; esac
-    now=$(cut -d' ' -f1 /proc/uptime)
-    echo connected
-    read start
-    echo "{\\"arguments\\": \\"$all\\", \\"start\\": $start, \\"connected_s\\": $now}" >"$out" """
-)
-
-
-def test_each_node_gets_a_process_and_all_start_together_once_all_are_connected(
-    tmp_path: Path,
-) -> None:
-    program = stand_in(tmp_path, TOGETHER)
-    program.nodes = ["Camera", "Driver"]
-    told = program.run(Interrupt(), "isolated", 1.0)
-    assert "--node Camera" in told[0]["arguments"]
-    assert "--node Driver" in told[1]["arguments"]
-    assert told[0]["start"] == told[1]["start"]
-    assert told[0]["connected_s"] >= told[1]["connected_s"] + 0.4
-    assert told[0]["start"] / 1e9 > told[0]["connected_s"]
-
-
-def test_a_node_that_ends_before_it_is_connected_ends_them_all(tmp_path: Path) -> None:
-    program = stand_in(
-        tmp_path, 'case "$*" in *Driver*) echo "no room" >&2; exit 1;; esac; exec sleep 99'
-    )
-    program.nodes = ["Driver", "Camera"]
-    with pytest.raises(ProgramError, match="no room"):
-        program.run(Interrupt(), "isolated", 1.0)
-
-
-def test_nodes_that_do_not_find_each_other_are_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "PATIENCE_S", 0.2)
-    program = stand_in(tmp_path, "trap 'exit 0' INT; while true; do sleep 0.05; done")
-    program.nodes = ["Camera"]
-    with pytest.raises(ProgramError, match="did not find each other"):
-        program.run(Interrupt(), "isolated", 1.0)
 
 
 def test_a_failure_has_the_status_and_the_words_of_the_program(tmp_path: Path) -> None:
@@ -183,7 +139,7 @@ def test_the_first_signal_asks_the_program_to_stop_and_write(tmp_path: Path, num
 
     with Interrupt() as interrupt:
         threading.Thread(target=send).start()
-        assert program.run(interrupt, "isolated", 60.0) == [{"stopped": True}]
+        assert program.run(interrupt, "isolated", 60.0) == {"stopped": True}
         assert interrupt.requested
 
 

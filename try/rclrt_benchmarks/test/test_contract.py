@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from rclrt_benchmarks.contract.judged import (
 from rclrt_benchmarks.contract.judged import Ran as Job
 from rclrt_benchmarks.contract.machine import Stalls, Strangers, calibrated, look
 from rclrt_benchmarks.contract.mixed import CHAIN, LOGGER, VISION
+from rclrt_benchmarks.contract.sabotage import start_together
 from rclrt_benchmarks.contract.setting import judged
 from rclrt_tools.reference.environment import may_use_realtime
 from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout, write_trace
@@ -365,3 +367,22 @@ def test_the_real_proc_can_be_looked_at() -> None:
         pass
     assert strangers.total >= 0
     assert all(one.process != os.getpid() for one in look(known=[os.getpid()]))
+
+
+def test_programs_start_at_one_time_or_not_at_all() -> None:
+    def told(*scripts: str) -> tuple[bool, list[str]]:
+        pipe = subprocess.PIPE
+        children = [
+            subprocess.Popen(["sh", "-c", script], stdin=pipe, stdout=pipe, text=True)
+            for script in scripts
+        ]
+        together = start_together(children)
+        said = [child.stdout.read().strip() for child in children if child.stdout]
+        return together, [
+            text for child, text in zip(children, said, strict=True) if child.wait() == 0
+        ]
+
+    connects = "echo connected; read start; echo $start"
+    together, (one, other) = told(f"sleep 0.2; {connects}", connects)
+    assert together and one == other != ""
+    assert told(connects, "exit 1") == (False, [])

@@ -288,7 +288,6 @@ json make_report(
     {"policy", to_string(choice.policy)},
     {"rmw", middleware.rmw},
     {"reception_stamp", rclrt_front_end::to_string(middleware.reception_stamp)},
-    {"carries_deadlines", middleware.carries_deadlines()},
     {"iterations_per_ms", iterations_per_ms},
     {"interrupted", run.interrupted},
     {"measured_from_ns", run.measured_from_ns},

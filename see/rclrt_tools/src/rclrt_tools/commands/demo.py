@@ -117,11 +117,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="another system, see try/rclrt_scenarios/README.md",
     )
     parser.add_argument(
-        "--one-process-per-node",
-        action="store_true",
-        help="each node a process of its own (default: all in one)",
-    )
-    parser.add_argument(
         "--json", type=writable_file, metavar="FILE", help="write the result, schema 1"
     )
     parser.add_argument(

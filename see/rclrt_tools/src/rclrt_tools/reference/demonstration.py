@@ -58,8 +58,7 @@ def title_of(scenario: Mapping[str, Any], arguments: argparse.Namespace, done: s
         if path
         else "response times of all timers, ms"
     )
-    processes = "a process each" if arguments.one_process_per_node else "one process"
-    nodes = f"{len(scenario['nodes'])} nodes, {processes}, {cpus}{work}"
+    nodes = f"{len(scenario['nodes'])} nodes, one process, {cpus}{work}"
     return f"{scenario['name']}: {nodes}, {done.rmw or 'no RMW'}; {what}"
 
 
@@ -155,12 +154,6 @@ def notes_of(done: study.Study) -> list[str]:
             "the beginning of the hot path is in no figure, and a row may be better than its "
             "ideal. Do not compare these figures with those of an RMW that stamps at arrival."
         )
-    if any(m.deadline_scheduler and m.deadlines_stop for m in done.measurements):
-        notes.append(
-            f"*: {done.rmw} does not say the time stamps of what it sends, so the deadline of a "
-            "message does not reach another process. Callbacks that such a message releases ran "
-            "without it."
-        )
     notes += [text for text in (verdict_of(done), to_end_of(done)) if text]
     notes.append(
         "drops: jobs released but never run. misses: timers later than their period, hot path "
@@ -220,8 +213,6 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
         try:
             program.check(executors)
             scenario = yaml.safe_load(scenario_path.read_text(encoding="utf-8"))
-            if arguments.one_process_per_node:
-                program.nodes = [node["name"] for node in scenario["nodes"]]
             about = environment.describe(source, scenario_path)
             cpus = cpus_of(arguments.cpus)
             rows = [Row(name, load) for name in executors for load in arguments.load]
@@ -243,7 +234,6 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
 
     about.update(study.describe(done, program.iterations_per_ms))
     about["cpus_used"] = arguments.cpus or "all"
-    about["one_process_per_node"] = arguments.one_process_per_node
     title = title_of(scenario, arguments, done)
     notes = notes_of(done)
     if left_out:

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured of one executor, merged over its slices and processes."""
+"""What was measured of one executor, merged over its slices."""
 
 from __future__ import annotations
 
@@ -42,38 +42,30 @@ class Measurement:
     without_room: int = 0
     """Samples that the program could not keep."""
     failure: str = ""
-    worst: tuple[float, list[Report]] | None = None
-    """Latency of the worst sample, ms, and the reports of its slice."""
+    worst: tuple[float, Report] | None = None
+    """Latency of the worst sample, ms, and the report of its slice."""
     rmw: str = ""
     reception_stamp: str = "arrival"
     """What the time of reception of a message is with this RMW: "arrival", "take" or "unknown"."""
-    deadlines_stop: bool = False
-    """There were several processes, and deadlines of messages do not get from one to another."""
 
-    def add(self, reports: list[Report]) -> None:
-        """Merge one slice: the reports of all processes of one run."""
-        first = reports[0]
-        self.policy = first["policy"]
-        self.rmw = first["rmw"]
-        self.reception_stamp = first["reception_stamp"]
-        self.deadlines_stop = len(reports) > 1 and not first["carries_deadlines"]
-        self.measured_s += (first["measured_to_ns"] - first["measured_from_ns"]) / 1e9
-        worst_before = self.worst[0] if self.worst else -1.0
-        rss_mib = 0.0
-        for report in reports:
-            self.cpu_s += report["cpu_s"]
-            rss_mib += report["rss_mib"]
-            self.involuntary_switches += report["involuntary_switches"]
-            self.attributes_asked |= report["attributes_asked"]
-            self.attributes_in_force &= report["attributes_in_force"]
-            self.deadline_scheduler = report["deadline_scheduler"] or self.deadline_scheduler
-            self._add_findings(report["findings"])
-            self._add_callbacks(report)
-            self._add_hot_path(report)
-        self.rss_mib = max(self.rss_mib, rss_mib)
+    def add(self, report: Report) -> None:
+        """Merge one slice."""
+        self.policy = report["policy"]
+        self.rmw = report["rmw"]
+        self.reception_stamp = report["reception_stamp"]
+        self.measured_s += (report["measured_to_ns"] - report["measured_from_ns"]) / 1e9
+        self.cpu_s += report["cpu_s"]
+        self.rss_mib = max(self.rss_mib, report["rss_mib"])
+        self.involuntary_switches += report["involuntary_switches"]
+        self.attributes_asked |= report["attributes_asked"]
+        self.attributes_in_force &= report["attributes_in_force"]
+        self.deadline_scheduler = report["deadline_scheduler"] or self.deadline_scheduler
+        self._add_findings(report["findings"])
+        self._add_callbacks(report)
+        self._add_hot_path(report)
         worst = max(self.latency_ms, default=-1.0)
-        if worst > worst_before and first["hot_path"] is not None:
-            self.worst = (worst, reports)
+        if report["hot_path"] is not None and worst > (self.worst[0] if self.worst else -1.0):
+            self.worst = (worst, report)
 
     def _add_findings(self, findings: list[dict[str, Any]]) -> None:
         self.findings += [finding for finding in findings if finding not in self.findings]
@@ -120,10 +112,7 @@ class Measurement:
         return 100.0 * self.cpu_s / self.measured_s if self.measured_s > 0 else None
 
     def attributes_text(self) -> str:
-        """Return what was really in force, e.g. "fifo 56-80", or what ordered by deadline.
-
-        With "*", if the deadlines of messages ended where another process began.
-        """
+        """Return what was really in force, e.g. "fifo 56-80", or what ordered by deadline."""
         texts = []
         for policy in sorted({policy for policy, _ in self.in_force}):
             priorities = sorted(p for name, p in self.in_force if name == policy)
@@ -136,6 +125,4 @@ class Measurement:
                 else f"{policy} {low}-{high}"
             )
         text = self.deadline_scheduler or ", ".join(texts) or "-"
-        if self.deadline_scheduler and self.deadlines_stop:
-            text += "*"
         return text if self.attributes_in_force else f"{text} REFUSED"

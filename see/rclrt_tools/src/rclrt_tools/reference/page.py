@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -48,41 +49,26 @@ class Timeline:
     """Jobs of other callbacks, or for other data, that ran between reception and end."""
 
 
-def _jobs(reports: list[Report]) -> Iterator[Job]:
-    for report in reports:
-        for callback in report["callbacks"]:
-            for release, start, end, _sent, in_sequence, out_sequence, *_ in callback["jobs"]:
-                yield Job(
-                    callback["name"],
-                    callback["node"],
-                    callback["input"],
-                    callback["output"],
-                    callback["on_hot_path"],
-                    release,
-                    start,
-                    end,
-                    in_sequence,
-                    out_sequence,
-                )
+def _jobs(report: Report) -> Iterator[Job]:
+    for callback in report["callbacks"]:
+        keys = ("name", "node", "input", "output", "on_hot_path")
+        one: Callable[..., Job] = partial(Job, *(callback[key] for key in keys))
+        for release, start, end, _sent, in_sequence, out_sequence, *_ in callback["jobs"]:
+            yield one(release, start, end, in_sequence, out_sequence)
 
 
-def _worst_sample(reports: list[Report]) -> list[Any] | None:
-    samples = [s for report in reports if report["hot_path"] for s in report["hot_path"]["samples"]]
-    return max(samples, key=lambda sample: sample[1] - sample[0], default=None)
-
-
-def worst_instance(reports: list[Report]) -> Timeline | None:
+def worst_instance(report: Report) -> Timeline | None:
     """Return the slowest instance of the hot path in one run.
 
     From the sink's job it walks back: every job names the number of what it received, and the job
     that published that number is the one before. A fusion published for all of its inputs, so the
     jobs that stored the other inputs belong to it too.
     """
-    sample = _worst_sample(reports)
-    if sample is None:
+    samples = report["hot_path"]["samples"] if report["hot_path"] else []
+    if not samples:
         return None
-    received, start, end, _ = sample
-    jobs = list(_jobs(reports))
+    received, start, end, _ = max(samples, key=lambda sample: sample[1] - sample[0])
+    jobs = list(_jobs(report))
     hot = [job for job in jobs if job.on_hot_path]
     publisher = {(job.output, job.out_sequence): job for job in hot if job.out_sequence}
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,8 +22,6 @@ from rclrt_tools.reference.executors import split_priority
 WARM_UP_S = 0.6
 # Discovery and the end of a run may take long on a machine that is busy.
 PATIENCE_S = 60.0
-# Processes of one system get so much notice of the time at which they all start their timers.
-START_NOTICE_S = 0.2
 
 Report = dict[str, Any]
 
@@ -110,8 +106,6 @@ class Program:
     scenario: Path
     work_ms: float | None = None
     cpus: str | None = None
-    nodes: Sequence[str] = field(default_factory=tuple)
-    """Node names: one process for each. Empty: one process for all."""
     iterations_per_ms: float = 0.0
 
     def check(self, executors: Sequence[str]) -> None:
@@ -162,87 +156,39 @@ class Program:
 
     def run(
         self, interrupt: Interrupt, executor: str, seconds: float, work_ms: float | None = None
-    ) -> list[Report]:
+    ) -> Report:
         """Run the scenario once under an executor.
 
         Returns
         -------
-        list of Report
-            One a process. Complete also after an interrupt, but shorter.
+        Report
+            Complete also after an interrupt, but shorter.
 
         Raises
         ------
         ProgramError
-            A process failed, or did not end in time.
+            It failed, or did not end in time.
         """
         command = self.command(executor, seconds, work_ms)
-        commands = [command]
-        if self.nodes:
-            commands = [[*command, "--node", node, "--start-together"] for node in self.nodes]
-        with tempfile.TemporaryDirectory(prefix="rclrt-") as folder:
-            return self._run_all(interrupt, commands, Path(folder), seconds)
-
-    def _run_all(
-        self, interrupt: Interrupt, commands: Sequence[list[str]], folder: Path, seconds: float
-    ) -> list[Report]:
-        children = []
-        for number, command in enumerate(commands):
-            with (folder / f"{number}.log").open("w") as log:
-                out = ["--out", str(folder / f"{number}.json")]
-                talks = bool(self.nodes)
-                children.append(interrupt.start(command + out, log.fileno(), talks=talks))
-        failure: ProgramError | None = None
-        if self.nodes and not start_together(children) and not interrupt.requested:
-            failure = ProgramError(-1, "the nodes did not find each other in time")
-        deadline = time.monotonic() + seconds + WARM_UP_S + PATIENCE_S
-        reports = []
-        for number, child in enumerate(children):
+        with tempfile.TemporaryDirectory(prefix="rclrt-") as name:
+            said, out = Path(name) / "log", Path(name) / "report.json"
+            with said.open("w") as log:
+                child = interrupt.start([*command, "--out", str(out)], log.fileno(), talks=False)
             try:
-                status = child.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
+                status = child.wait(seconds + WARM_UP_S + PATIENCE_S)
+            except subprocess.TimeoutExpired as error:
                 child.kill()
                 child.wait()
-                failure = ProgramError(1, f"{commands[number][0]}: did not end in time; killed")
-                continue
+                raise ProgramError(1, f"{command[0]}: did not end in time; killed") from error
             finally:
                 interrupt.forget(child)
-            report = folder / f"{number}.json"
-            if status == 0 and report.exists():
-                reports.append(json.loads(report.read_text(encoding="utf-8")))
-            else:
-                said = (folder / f"{number}.log").read_text(encoding="utf-8", errors="replace")
-                text = (
-                    said.strip() or f"{commands[number][0]}: ended with status {status}, no report"
-                )
-                if failure is None or failure.status < 0 < status:  # that is the cause of the other
-                    failure = ProgramError(status, text)
-        if failure is not None:
-            raise failure
-        return reports
-
-
-def start_together(children: Sequence[subprocess.Popen[str]]) -> bool:
-    """Wait until every program has said that it is connected, and tell all when to start.
-
-    If one ends, or does not say so in time, all are asked to stop; returns whether none did.
-    """
-    deadline = time.monotonic() + PATIENCE_S
-    connected = all(_says_something(child, deadline) for child in children)
-    start_ns = time.monotonic_ns() + round(START_NOTICE_S * 1e9)
-    for child in children:
-        if not connected:
-            child.send_signal(signal.SIGINT)
-        with contextlib.suppress(BrokenPipeError):
-            assert child.stdin is not None
-            child.stdin.write(f"{start_ns}\n")
-            child.stdin.close()
-    return connected
-
-
-def _says_something(child: subprocess.Popen[str], deadline: float) -> bool:
-    assert child.stdout is not None
-    ready, _, _ = select.select([child.stdout], [], [], max(0.0, deadline - time.monotonic()))
-    return bool(ready) and child.stdout.readline() != ""
+            if status == 0 and out.exists():
+                report: Report = json.loads(out.read_text(encoding="utf-8"))
+                return report
+            text = said.read_text(encoding="utf-8", errors="replace").strip()
+            raise ProgramError(
+                status, text or f"{command[0]}: ended with status {status}, no report"
+            )
 
 
 def apart_from_others() -> dict[str, str]:

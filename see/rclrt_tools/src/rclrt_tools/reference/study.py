@@ -91,8 +91,8 @@ class Runner(Protocol):
 
     def run(
         self, interrupt: Interrupt, executor: str, seconds: float, work_ms: float | None = None
-    ) -> list[Report]:
-        """Run the scenario under an executor; one report a process."""
+    ) -> Report:
+        """Run the scenario under an executor."""
 
 
 @dataclass
@@ -149,21 +149,20 @@ def _median(values: list[float]) -> float | None:
     return percentile(sorted(values), 0.5)
 
 
-def transport_of(reports: list[Report], transport: Transport) -> None:
+def transport_of(report: Report, transport: Transport) -> None:
     """Fill in what a run without work tells."""
     totals: list[float] = []
     sent_to_received: list[float] = []
     received_to_start: list[float] = []
-    for report in reports:
-        if report["hot_path"] is None:
-            continue
-        for received, start, _end, _ in report["hot_path"]["samples"]:
-            totals.append((start - received) / NS_PER_MS)
-        for callback in report["callbacks"]:
-            if callback["on_hot_path"] and callback["kind"] == "subscription":
-                for release, start, _end, sent, *_ in callback["jobs"]:
-                    sent_to_received.append((release - sent) / NS_PER_MS)
-                    received_to_start.append((start - release) / NS_PER_MS)
+    if report["hot_path"] is None:
+        return
+    for received, start, _end, _ in report["hot_path"]["samples"]:
+        totals.append((start - received) / NS_PER_MS)
+    for callback in report["callbacks"]:
+        if callback["on_hot_path"] and callback["kind"] == "subscription":
+            for release, start, _end, sent, *_ in callback["jobs"]:
+                sent_to_received.append((release - sent) / NS_PER_MS)
+                received_to_start.append((start - release) / NS_PER_MS)
     transport.total_ms = _median(totals)
     transport.samples = len(totals)
     transport.sent_to_received_ms = _median(sent_to_received)
@@ -230,17 +229,17 @@ def conduct(
         beside = background if part.row.load == BACKGROUND else None
         try:
             with beside or nullcontext():
-                reports = runner.run(interrupt, part.row.executor, part.seconds)
+                report = runner.run(interrupt, part.row.executor, part.seconds)
         except ProgramError as error:
             if error.status == WRONG_USAGE:
                 raise
             if not interrupt.requested:
                 measurement.failure = str(error)
             continue
-        measurement.add(reports)
+        measurement.add(report)
         study.slices += 1
-        if reports[0]["hot_path"] is not None:
-            path = reports[0]["hot_path"]
+        if report["hot_path"] is not None:
+            path = report["hot_path"]
             study.transport.critical_path_work_ms = path["critical_path_work_ms"]
             study.transport.hot_path_work_ms = path["work_ms"]
     study.interrupted = interrupt.requested

@@ -8,7 +8,9 @@ is done from outside: signals, another scheduling policy, and processes that tak
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import signal
 import subprocess
 import time
@@ -16,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclrt_tools.reference.program import PATIENCE_S, Interrupt, start_together
+from rclrt_tools.reference.program import PATIENCE_S, Interrupt
 from rclrt_tools.watch.sources import PAUSE_S, Live
 from rclrt_tools.watch.watch import Watch
 
@@ -29,6 +31,8 @@ from rclrt_benchmarks.harness.frame import FailedError, source
 NODES = ("Sense", "Plan", "Act", "Logger")
 CHAIN = "sense_plan_act"
 SILENT_MS = 400
+START_NOTICE_S = 0.2
+"""How long before the time at which all processes start their timers they are told of it."""
 TRANSPORT_NS = 2_000_000
 """From process to process, generously: nothing is judged here but what the watch says of damage."""
 FACTOR = 1.1
@@ -58,6 +62,30 @@ class Noticed:
     after_s: float | None = None
     said: str = ""
     named: bool = False
+
+
+def start_together(children: Sequence[subprocess.Popen[str]]) -> bool:
+    """Wait until every program has said that it is connected, and tell all when to start.
+
+    If one ends, or does not say so in time, all are asked to stop; returns whether none did.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    connected = all(_says_something(child, deadline) for child in children)
+    start_ns = time.monotonic_ns() + round(START_NOTICE_S * 1e9)
+    for child in children:
+        if not connected:
+            child.send_signal(signal.SIGINT)
+        with contextlib.suppress(BrokenPipeError):
+            assert child.stdin is not None
+            child.stdin.write(f"{start_ns}\n")
+            child.stdin.close()
+    return connected
+
+
+def _says_something(child: subprocess.Popen[str], deadline: float) -> bool:
+    assert child.stdout is not None
+    ready, _, _ = select.select([child.stdout], [], [], max(0.0, deadline - time.monotonic()))
+    return bool(ready) and child.stdout.readline() != ""
 
 
 class Crew:

@@ -97,7 +97,7 @@ def _measure(arguments: argparse.Namespace) -> Result:
                 for name in order:
                     if interrupt.requested:
                         raise ProgramError(1, "interrupted")
-                    (report,) = program.run(interrupt, EXECUTORS[name], arguments.seconds)
+                    report = program.run(interrupt, EXECUTORS[name], arguments.seconds)
                     found.setdefault((level, name), []).append(report)
     rows = [
         _row(level, name, task, found[level, name], bounds[level][task])
