@@ -13,7 +13,7 @@ export folder; folder=$(mktemp -d)
 busy=()
 trap 'kill "${busy[@]}" 2>/dev/null || true; rm -rf "$folder"' EXIT
 picture() {
-  PYTHONPATH=prove/rclrt_analysis/src:see/rclrt_tools/src "${PYTHON:-.rclrt/venv/bin/python3}" -m rclrt_tools.pages.browser "$@"
+  "${PYTHON:-.rclrt/venv/bin/python3}" see/rclrt_tools/test/browsers.py "$@"
 }
 program=${RCLRT_BUILD_DIR:-build}/rclrt_reference_system/rclrt_reference_system
 run() {

@@ -1,20 +1,164 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A browser for tests of pages."""
+"""Chromium without a window, for tests of pages; by hand it takes a picture of a page:
+
+python3 see/rclrt_tools/test/browsers.py PAGE FILE.png 1200x700 [CALLBACK]
+"""
 
 from __future__ import annotations
 
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import pytest
-from rclrt_tools.pages.browser import Browser, chromium
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE_S = 60.0
+
+
+def chromium() -> str | None:
+    """Return the program, if it is installed."""
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+class Browser:
+    """One page at a time.
+
+    Attributes
+    ----------
+    errors
+        What a page has written to the console as an error, and what it has thrown.
+    requests
+        Everything that pages have asked for.
+    """
+
+    def __init__(self, program: str, folder: Path) -> None:
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self._number = 0
+        self._answers: dict[int, Any] = {}
+        self._rest = b""
+        to_it, self._out = os.pipe()
+        self._in, from_it = os.pipe()
+        options = [
+            "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={folder}", "--force-color-profile=srgb",
+            *(["--no-sandbox"] if os.geteuid() == 0 else []), "about:blank",
+        ]  # fmt: skip
+        # It reads from 3 and writes to 4.
+        command = 'exec 3<&"$1" 4>&"$2"; shift 2; exec "$@"'
+        self._process = subprocess.Popen(
+            ["bash", "-c", command, "bash", str(to_it), str(from_it), program, *options],
+            pass_fds=(to_it, from_it),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_it)
+        os.close(from_it)
+        target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
+        attached = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})
+        self._session = attached["sessionId"]
+        for domain in ("Runtime", "Log", "Page", "Network"):
+            self.call(f"{domain}.enable")
+
+    _session = ""
+
+    def close(self) -> None:
+        """End it."""
+        try:
+            self._session = ""
+            self.call("Browser.close")
+            self._process.wait(PATIENCE_S)
+        finally:
+            self._process.kill()
+            self._process.wait()
+            os.close(self._out)
+            os.close(self._in)
+
+    def call(self, method: str, parameters: dict[str, Any] | None = None) -> Any:
+        """Return what the browser answers."""
+        self._number += 1
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters or {}}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        end = time.monotonic() + PATIENCE_S
+        while self._number not in self._answers:
+            self._read(end)
+        answer = self._answers.pop(self._number)
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def _read(self, end: float) -> None:
+        if not select.select([self._in], [], [], max(0, end - time.monotonic()))[0]:
+            raise TimeoutError("the browser does not answer")
+        data = os.read(self._in, 1 << 20)
+        if not data:
+            raise RuntimeError("the browser has ended")
+        *messages, self._rest = (self._rest + data).split(b"\0")
+        for message in map(json.loads, messages):
+            if "id" in message:
+                self._answers[message["id"]] = message
+            elif message["method"] == "Runtime.exceptionThrown":
+                self.errors.append(json.dumps(message["params"]["exceptionDetails"]))
+            elif message["method"] == "Log.entryAdded":
+                self.errors.append(json.dumps(message["params"]["entry"]))
+            elif message["method"] == "Runtime.consoleAPICalled":
+                self.errors.append(json.dumps(message["params"]["args"]))
+            elif message["method"] == "Network.requestWillBeSent":
+                self.requests.append(message["params"]["request"]["url"])
+
+    def size(self, width: int, height: int, dark: bool = False) -> None:
+        """Set the size of the window."""
+        shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", shape)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+    def open(self, page: Path) -> None:
+        """Load a page."""
+        self.call("Page.navigate", {"url": page.absolute().as_uri()})
+        self.until("document.readyState === 'complete' && location.protocol === 'file:'")
+
+    def evaluate(self, text: str) -> Any:
+        """Return the value of JavaScript; of a promise, what comes of it."""
+        parameters = {"expression": text, "returnByValue": True, "awaitPromise": True}
+        answer = self.call("Runtime.evaluate", parameters)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(json.dumps(answer["exceptionDetails"]))
+        return answer["result"].get("value")
+
+    def until(self, text: str) -> Any:
+        """Wait until it is true."""
+        end = time.monotonic() + PATIENCE_S
+        while not (found := self.evaluate(text)):
+            if time.monotonic() > end:
+                raise TimeoutError(f"this does not become true: {text}")
+            time.sleep(0.02)
+        return found
+
+    def picture(self, file: Path) -> None:
+        """Write what is seen as PNG."""
+        data = self.call("Page.captureScreenshot", {"format": "png"})["data"]
+        file.write_bytes(base64.b64decode(data))
 
 
 @contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
     """Yield one, or skip the test. Fails if a page has written an error or loaded anything."""
+    import pytest
+
     program = chromium()
     if program is None:
         pytest.skip("there is no chromium: install the package of that name")
@@ -25,3 +169,28 @@ def browser(folder: Path) -> Iterator[Browser]:
         assert [url for url in one.requests if not url.startswith(("file:", "data:"))] == []
     finally:
         one.close()
+
+
+def main(page: str, picture: str, size: str, callback: str = "") -> None:
+    """Make a picture."""
+    program = chromium()
+    if program is None:
+        sys.exit("there is no chromium: install the package of that name")
+    with tempfile.TemporaryDirectory() as folder:
+        browser = Browser(program, Path(folder))
+        try:
+            width, height = map(int, size.split("x"))
+            browser.size(width, height)
+            browser.open(Path(page))
+            if browser.evaluate("typeof items !== 'undefined'"):
+                browser.until("document.body.dataset.whole")
+                name = json.dumps(callback)
+                browser.evaluate(f"{name} && choose(items.find((one) => one.name === {name}))")
+            browser.evaluate("new Promise((done) => setTimeout(done, 500))")
+            browser.picture(Path(picture))
+        finally:
+            browser.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -10,14 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from browsers import browser
+from browsers import Browser, browser
 from models import FOLDER, ROOT, model
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import System
 from rclrt_analysis.report import ms
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.cli import main
-from rclrt_tools.pages.browser import Browser
 from rclrt_tools.pages.contract_page import make_page, questions
 from rclrt_tools.pages.graph_picture import MOST, make_picture
 from rclrt_tools.trace import write_trace

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsers import browser
+from browsers import Browser, browser
 from models import model
 from rclrt_analysis.model import System
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.cli import main
 from rclrt_tools.pages import jobs as page_jobs
-from rclrt_tools.pages.browser import Browser
 from rclrt_tools.pages.frame import CHUNK
 from rclrt_tools.pages.jobs import Jobs, collect
 from rclrt_tools.pages.trace_page import histogram, make_page
