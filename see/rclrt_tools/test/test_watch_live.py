@@ -117,7 +117,7 @@ MS = 1_000_000
 
 @pytest.fixture(scope="module")
 def robot() -> Iterator[subprocess.Popen[bytes]]:
-    child = start("preemptive", "--policy", "rm", "--cpus", "0", seconds=300)
+    child = start("preemptive", "--policy", "rm", seconds=300)
     yield child
     child.kill()
     child.wait(timeout=30)
