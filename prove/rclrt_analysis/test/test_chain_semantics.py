@@ -410,25 +410,3 @@ def test_a_proof_names_what_it_rests_on_and_whence() -> None:
     assert counts == [("wcet_ms", "measured", 2), ("period_ms", "unknown", 1)]
     counts = [(one["field"], one["origin"], one["callbacks"]) for one in rests["l"]]
     assert counts[:2] == [("wcet_ms", "analysed", 1), ("wcet_ms", "measured", 6)]
-
-
-def test_topics_lead_over_a_serial_link() -> None:
-    system = model(
-        "executors:\n"
-        "  - {name: mcu, kind: tide, link: {baud: 115200}}\n"
-        "  - {name: host, kind: isolated, policy: rm, cores: [1]}\n"
-        "callbacks:\n"
-        "  - {name: ask, kind: timer, executor: mcu, priority: 1, period_ms: 100, wcet_ms: 1, "
-        "publishes: [/up], bytes: 8}\n"
-        "  - {name: answer, kind: subscription, executor: host, wcet_ms: 1, triggers: [/up], "
-        "publishes: [/down], bytes: 8}\n"
-        "  - {name: act, kind: subscription, executor: mcu, priority: 2, wcet_ms: 1, "
-        "triggers: [/down], publishes: [/done], bytes: 1}\n"
-        "chains:\n"
-        "  - {name: k, topics: [/up, /down, /done]}\n"
-        "  - {name: l, callbacks: [ask, answer, act]}\n"
-    )
-    by_topics, by_callbacks = system.chains
-    assert by_topics.callbacks == by_callbacks.callbacks
-    assert len(by_topics.callbacks) > 3, "the parts of the link are between them"
-    assert all(chain.bound is not None for chain in analyse(system).chains)

@@ -171,22 +171,6 @@ def test_a_round_of_micro_ros_has_every_timer_and_one_message() -> None:
     assert "WINDOWS" not in said
 
 
-def test_messages_within_a_microcontroller_go_over_the_agent_too() -> None:
-    system = model(
-        "executors: [{name: mcu, kind: micro_ros, link: {baud: 115200, turnaround_ms: 1}}]\n"
-        "callbacks:\n"
-        "  - {name: a, kind: timer, executor: mcu, period_ms: 100, wcet_ms: 1, publishes: [x],"
-        " bytes: 10}\n"
-        "  - {name: b, kind: subscription, executor: mcu, wcet_ms: 1, triggers: [x]}\n"
-        "chains: [{name: c, callbacks: [a, b], semantics: latency}]\n"
-    )
-    assert system.chains[0].callbacks == ("a", "a agent", "x down", "b")
-    one = message(LINK, 10)
-    assert simulate(system, 10**9).worst()["a"][0] == 1_000_000 + one
-    alone = max(chain_latencies(simulate(system, 10**9), system.chains[0]))
-    assert alone == 2 * one + 3_000_000
-
-
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [

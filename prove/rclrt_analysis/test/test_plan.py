@@ -173,19 +173,6 @@ def test_a_cpu_of_an_executor_that_shares_none_is_left_to_it(tmp_path: Path) -> 
     assert made.system.executor_of["main"].cores == (1,)
 
 
-def test_where_preemption_costs_too_much_another_executor_is_chosen(tmp_path: Path) -> None:
-    # A group of its own for each: only the one thread of priority_events runs one at a time.
-    text = (
-        "cpus: [0]\noverheads: {context_switch_ms: 2}\nexecutors: [{name: e, kind: open}]\n"
-        "callbacks:\n"
-        "  - {name: a, kind: timer, executor: e, period_ms: 20, wcet_ms: 6}\n"
-        "  - {name: b, kind: timer, executor: e, period_ms: 20, wcet_ms: 8}\n"
-    )
-    made = plan(tmp_path, text)
-    assert made.proved
-    assert made.system.executors[0].kind is ExecutorKind.PRIORITY_EVENTS
-
-
 def test_if_only_deadlines_order_it_right_edf_is_chosen(tmp_path: Path) -> None:
     text = (
         "cpus: [0]\noverheads: {context_switch_ms: 9}\nexecutors: [{name: e, kind: open}]\n"

@@ -197,22 +197,6 @@ def test_a_result_says_how_joins_pair_their_inputs() -> None:
     assert Assumption.STAMPS in found and Assumption.NEWEST not in found
 
 
-def test_stamps_of_one_source_agree() -> None:
-    lines = """
-executors: [{name: e, kind: isolated}]
-callbacks:
-  - {name: t, kind: timer, executor: e, period_ms: 50, wcet_ms: 1, priority: 9, publishes: [x]}
-  - {name: a, kind: subscription, executor: e, wcet_ms: 3, priority: 8, triggers: [x],
-     publishes: [a]}
-  - {name: b, kind: subscription, executor: e, wcet_ms: 5, priority: 7, triggers: [x],
-     publishes: [b]}
-  - {name: fuse, kind: subscription, executor: e, wcet_ms: 2, priority: 6, triggers: [a, b],
-     activation: all, pairs: exact, queue: 3}
-chains: [{name: c, callbacks: [t, a, fuse], semantics: latency, deadline_ms: 100}]
-"""
-    assert analyse(model(lines)).met
-
-
 def test_messages_that_had_to_wait_may_go_on_all_at_once() -> None:
     lines = """
 executors: [{name: e, kind: isolated}, {name: f, kind: isolated, cores: [1]}]

@@ -77,21 +77,6 @@ def test_a_fixed_priority_is_asked_for_where_only_others_publish() -> None:
         two("fixed_priority")
 
 
-def test_each_executor_ranks_its_own_timers() -> None:
-    text = """
-executors:
-  - {name: e, kind: preemptive, policy: rm, cores: [0]}
-  - {name: f, kind: preemptive, policy: rm, cores: [0]}
-callbacks:
-  - {name: a, kind: timer, executor: e, period_ms: 20, wcet_ms: 5}
-  - {name: b, kind: timer, executor: e, period_ms: 100, wcet_ms: 5}
-  - {name: c, kind: timer, executor: f, period_ms: 50, wcet_ms: 7}
-"""
-    system = model(text)
-    assert urgencies(system) == {"a": 59, "b": 58, "c": 59}
-    assert {b.name: b.bound for b in analyse(system).callbacks}["a"] == 12_000_000
-
-
 def test_what_a_policy_derives_bounds_as_the_same_priorities_written_out() -> None:
     rng = random.Random(7)
     bounded = 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from rclrt_tools.reference.executors import BACKGROUND, QUIET, Row
+from rclrt_tools.reference.executors import BACKGROUND, Row
 from rclrt_tools.reference.measurement import Measurement
 from rclrt_tools.reference.program import Interrupt, ProgramError, Report
 from rclrt_tools.reference.study import (
@@ -306,23 +306,6 @@ class Load:
         self.running = False
         if self.killed:
             raise ProgramError(1, "the load was killed")
-
-
-def test_rows_beside_load_run_beside_it_and_the_others_alone() -> None:
-    load = Load()
-    seen: list[bool] = []
-
-    class Looks(FakeRunner):
-        def run(self, *arguments, **more):  # type: ignore[no-untyped-def]
-            seen.append(load.running)
-            return super().run(*arguments, **more)
-
-    rows = [Row("isolated"), Row("isolated", BACKGROUND)]
-    done = conduct(Looks(), Interrupt(), rows, 60.0, 2, lambda _: None, load)  # type: ignore[arg-type]
-    assert seen[:3] == [False, False, True]
-    assert load.begun == seen.count(True) > 0
-    assert not load.running
-    assert [m.load for m in done.measurements] == [QUIET, BACKGROUND]
 
 
 def test_what_ran_beside_a_load_that_was_killed_does_not_count() -> None:

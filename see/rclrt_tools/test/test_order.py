@@ -114,25 +114,6 @@ def test_each_cpu_counts() -> None:
     assert not check_order([trace_of(rows)], 1, 100)
 
 
-def test_a_busy_group_keeps_a_job_out_and_inherits_its_deadline() -> None:
-    """Owner (late) holds the group; urgent waits for it; middle must not get between."""
-    groups = {"owner": "g", "urgent": "g"}
-    right: list[Row] = [
-        ("owner", 0, 0, 70, 900),
-        ("middle", 10, 10, 110, 600),
-        ("urgent", 20, 70, 80, 200),
-    ]
-    wrong: list[Row] = [
-        ("owner", 0, 0, 100, 900),
-        ("middle", 10, 10, 50, 600),
-        ("urgent", 20, 100, 110, 200),
-    ]
-    assert check_order([trace_of(right)], 1, 0, groups) == []
-    assert check_order([trace_of(right)], 1, 0) != []
-    found = check_order([trace_of(wrong)], 1, 0, groups)
-    assert [(v.rule, v.job, v.other) for v in found] == [("ran", "owner", "middle")]
-
-
 def test_exclusive_groups_are_those_of_the_file() -> None:
     rows: list[Row] = [
         ("owner", 0, 0, 70, 900),

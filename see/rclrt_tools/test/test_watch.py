@@ -231,24 +231,6 @@ def test_a_callback_that_takes_twice_as_long_is_a_miss_an_error_and_above_its_bo
     assert verdict(watch) == "deadlines missed, no longer proved"
 
 
-def test_a_sensor_that_stops_is_a_miss_and_silent_until_it_comes_again(robot: System) -> None:
-    (trace,) = traces_of(robot)
-    (key,) = [key for key, entry in trace.callbacks.items() if entry.name == "other"]
-    start = trace.records["start_ns"]
-    gap = (start > 50 * MS) & (start < 90 * MS) & (trace.records["callback"] != key)
-    watch = Watch(robot)
-    watch.add(trace.header, trace.callbacks, trace.records[~gap & (start < 85 * MS)])
-    watch.settle(85 * MS)
-    assert watch.chains[0].is_silent
-    assert "WARN silent" in to_text(watch)
-    watch.add(trace.header, trace.callbacks, trace.records[~gap & (start >= 85 * MS)])
-    watch.settle(200 * MS)
-    assert not watch.chains[0].is_silent
-    assert watch.chains[0].seen.silences == 1
-    assert watch.chains[0].state == "OK"
-    assert watch.missed
-
-
 def test_nothing_is_proved_of_what_was_not_seen(robot: System) -> None:
     (trace,) = traces_of(robot)
     other = replace(
