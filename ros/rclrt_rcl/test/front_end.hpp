@@ -19,6 +19,7 @@
 #include "conformance/basis.hpp"
 #include "rcl_interfaces/srv/list_parameters.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
+#include "rcutils/logging.h"
 
 namespace conformance
 {
@@ -43,6 +44,7 @@ constexpr auto kInterrupted = rclrt_rcl::FutureReturnCode::kInterrupted;
 constexpr auto kTimeout = rclrt_rcl::FutureReturnCode::kTimeout;
 
 inline std::vector<Kind> all_kinds() { return our_kinds(); }
+constexpr bool kLogsCallbacks = false;
 /// Whether it serves groups that come and go while it spins.
 inline bool follows_groups(Kind) { return true; }
 
@@ -171,7 +173,8 @@ inline rcl_subscription_t * handle_of(Subscription & subscription)
 {
   return subscription.handle().get();
 }
-inline std::size_t readers_of(const Publisher & publisher)
+template <typename PublisherT>
+std::size_t readers_of(const PublisherT & publisher)
 {
   return publisher.subscription_count();
 }
@@ -215,26 +218,25 @@ inline std::future<std::vector<std::string>> ask(
 class Triggered
 {
 public:
+  // The waitable keeps what it runs, so that this may go in its own callback.
   Triggered(Node & node, std::function<void()> callback, const Group & group)
-  : callback_(std::move(callback))
   {
     static std::atomic<int> made{0};
     rclrt_rcl::Scheduling scheduling;
     scheduling.name = "waitable" + std::to_string(++made);
     waitable_ = node.create_waitable(
       scheduling,
-      [this] {
-        ++executed_;
-        callback_();
+      [executed = executed_, callback = std::move(callback)] {
+        ++*executed;
+        callback();
       },
       group);
   }
   void trigger() { waitable_->trigger(); }
-  int executed() const { return executed_; }
+  int executed() const { return *executed_; }
 
 private:
-  const std::function<void()> callback_;
-  std::atomic<int> executed_{0};
+  const std::shared_ptr<std::atomic<int>> executed_ = std::make_shared<std::atomic<int>>(0);
   std::shared_ptr<rclrt_rcl::Waitable> waitable_;
 };
 inline std::shared_ptr<Triggered> make_waitable(

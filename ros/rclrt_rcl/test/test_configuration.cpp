@@ -6,8 +6,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "conformance/real_time.hpp"
 #include "executor_types.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 
@@ -35,42 +34,9 @@ using namespace std::chrono_literals;
 /// The calling thread's priority under SCHED_FIFO, 0 under another policy.
 int fifo_priority()
 {
-  sched_param parameters{};
-  sched_getparam(0, &parameters);
-  return (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO ? parameters.sched_priority
-                                                                      : 0;
+  const auto here = conformance::attributes_here();
+  return here.policy == rclrt_core::SchedulingPolicy::kFifo ? here.priority : 0;
 }
-
-bool may_use_fifo()
-{
-  sched_param parameters{};
-  parameters.sched_priority = 90;
-  if (sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
-    return false;
-  }
-  parameters.sched_priority = 0;
-  sched_setscheduler(0, SCHED_OTHER, &parameters);
-  return true;
-}
-
-timespec cpu_time()
-{
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time;
-}
-
-std::chrono::nanoseconds since(const timespec & start)
-{
-  const timespec now = cpu_time();
-  return std::chrono::seconds(now.tv_sec - start.tv_sec) +
-         std::chrono::nanoseconds(now.tv_nsec - start.tv_nsec);
-}
-
-#define SKIP_WITHOUT_FIFO()                                               \
-  if (!may_use_fifo()) {                                                  \
-    GTEST_SKIP() << "skipped: no permission for SCHED_FIFO, priority 90"; \
-  }
 
 /// What an unchanged program is: a node that knows nothing of priorities.
 class Listener
@@ -146,135 +112,40 @@ class EachExecutor : public WithFile
 };
 TYPED_TEST_SUITE(EachExecutor, ExecutorTypes, ExecutorTypeNames);
 
-TYPED_TEST(EachExecutor, a_callback_has_the_priority_of_the_file)
+TYPED_TEST(EachExecutor, callbacks_of_a_group_share_the_budget_of_the_code)
 {
-  SKIP_WITHOUT_FIFO();
-  typename TypeParam::Executor executor(
-    this->template with_file<typename TypeParam::Options>(kScan80));
-  Listener listener(this->context);
-  EXPECT_EQ(listener.priority_under(executor), 80);
-  EXPECT_THAT(
-    executor.findings(), ::testing::Not(::testing::Contains(
-                           ::testing::Field(&rclrt_core::Finding::what, HasSubstr("matches no")))));
-}
-
-TYPED_TEST(EachExecutor, a_group_has_the_priority_of_the_file)
-{
-  SKIP_WITHOUT_FIFO();
-  typename TypeParam::Executor executor(this->template with_file<typename TypeParam::Options>(
-    "      groups: {/*/group/default: {scheduling_policy: fifo, priority: 33}}\n"));
-  Listener listener(this->context);
-  EXPECT_EQ(listener.priority_under(executor), 33);
-}
-
-TYPED_TEST(EachExecutor, callbacks_of_a_group_share_the_budget_of_the_file_or_the_code)
-{
-  for (const bool is_in_file : {true, false}) {
-    typename TypeParam::Executor executor(this->template with_file<typename TypeParam::Options>(
-      is_in_file ? "      groups: {/node/group/both: {budget: {runtime: 20ms, period: 10s}}}\n"
-                 : "      groups: {/other/group/both: {nice: 0}}\n"));
-    NodeOptions node_options;
-    node_options.context = this->context;
-    Node node("node", node_options);
-    CallbackGroupOptions group_options;
-    group_options.name = "both";
-    if (!is_in_file) {
-      group_options.budget.runtime = 20ms;
-      group_options.budget.period = 10s;
-    }
-    TimerOptions options;
-    options.group =
-      node.create_callback_group(CallbackGroupType::kMutuallyExclusive, group_options);
-    // Each of them needs less than the budget, both more.
-    const auto once = [](std::atomic<bool> * done) {
-      return [done] {
-        if (!done->load()) {
-          const timespec start = cpu_time();
-          while (since(start) < 15ms) {
-          }
-          done->store(true);
-        }
-      };
-    };
-    std::atomic<bool> first{false};
-    std::atomic<bool> second{false};
-    const auto one = node.create_wall_timer(10ms, once(&first), options);
-    const auto other = node.create_wall_timer(11ms, once(&second), options);
-    executor.add_node(node);
-    const Spinning spinning(executor);
-    EXPECT_TRUE(wait_for([&] { return first && second; }));
-    const auto is_told = [&] {
-      const auto findings = executor.findings();
-      return std::any_of(findings.begin(), findings.end(), [](const rclrt_core::Finding & finding) {
-        return finding.subject == "group '/node/group/both'" &&
-               finding.what.find("needs more than its budget of 20000 us") != std::string::npos;
-      });
-    };
-    EXPECT_TRUE(wait_for(is_told)) << is_in_file;
-  }
-}
-
-TYPED_TEST(
-  EachExecutor, a_message_whose_deadline_is_over_is_taken_and_not_handled_if_the_budget_is_low)
-{
-  for (const bool within_the_process : {true, false}) {
-    typename TypeParam::Executor executor(this->template with_file<typename TypeParam::Options>(
-      "      callbacks:\n        /node/subscription/scan: {relative_deadline: 100ms,\n"
-      "            budget: {runtime: 20ms, period: 10s, criticality: low}}\n"));
-    NodeOptions node_options;
-    node_options.context = this->context;
-    node_options.use_intra_process = within_the_process;
-    Node node("node", node_options);
-    std::atomic<int> handled{0};
-    const auto subscription =
-      node.create_subscription<Log>("scan", 10, [&](const Log & log) { handled = log.level; });
-    const auto publisher = node.create_publisher<Log>("scan", 10);
-    const auto publish = [&](uint8_t level) {
-      Log log;
-      log.level = level;
-      publisher->publish(log);
-    };
-    std::atomic<bool> is_over{false};
-    // In the same group: the message waits.
-    const auto timer = node.create_wall_timer(10ms, [&] {
-      if (!is_over) {
-        publish(1);
-        std::this_thread::sleep_for(300ms);
-        is_over = true;
+  typename TypeParam::Executor executor(this->template options<typename TypeParam::Options>());
+  const auto node = this->make_node("node");
+  CallbackGroupOptions group_options;
+  group_options.name = "both";
+  group_options.budget.runtime = 5ms;
+  group_options.budget.period = 10s;
+  TimerOptions options;
+  options.group = node->create_callback_group(CallbackGroupType::kMutuallyExclusive, group_options);
+  const auto timer = node->create_wall_timer(
+    10ms,
+    [] {
+      rclrt_core::LinuxPlatform platform;
+      const auto thread = platform.current_thread();
+      const int64_t end_ns = platform.cpu_time_ns(thread) + 6'000'000;
+      while (platform.cpu_time_ns(thread) < end_ns) {
       }
+    },
+    options);
+  executor.add_node(node);
+  const Spinning spinning(executor);
+  EXPECT_TRUE(wait_for([&] {
+    const auto findings = executor.findings();
+    return std::any_of(findings.begin(), findings.end(), [](const rclrt_core::Finding & finding) {
+      return finding.subject == "group '/node/group/both'" &&
+             finding.what.find("needs more than its budget of 5000 us") != std::string::npos;
     });
-    executor.add_node(node);
-    const Spinning spinning(executor);
-    const auto is_given_up = [&] {
-      return executor.statistics().at("/node/subscription/scan").skipped > 0;
-    };
-    EXPECT_TRUE(wait_for(is_given_up));
-    EXPECT_EQ(handled, 0);
-    EXPECT_TRUE(wait_for([&] {  // on a busy machine also the next one may be late
-      publish(2);
-      return handled == 2;
-    }));
-  }
-}
-
-TYPED_TEST(EachExecutor, a_file_of_callback_isolated_executor_is_understood)
-{
-  SKIP_WITHOUT_FIFO();
-  auto options = this->template options<typename TypeParam::Options>();
-  options.configuration_file = this->write_text(
-    "callback_groups:\n"
-    "  - id: /listener@Subscription(/scan)\n"
-    "    affinity: ~\n"
-    "    policy: SCHED_FIFO\n"
-    "    priority: 44\n");
-  typename TypeParam::Executor executor(options);
-  Listener listener(this->context);
-  EXPECT_EQ(listener.priority_under(executor), 44);
+  }));
 }
 
 TYPED_TEST(EachExecutor, rate_monotonic_ranks_timers_and_subscriptions_inherit)
 {
-  SKIP_WITHOUT_FIFO();
+  SKIP_WITHOUT_REAL_TIME();
   typename TypeParam::Executor executor(this->template with_file<typename TypeParam::Options>(
     "      executor: {policy: rate_monotonic}\n"));
   NodeOptions node_options;
@@ -304,7 +175,7 @@ TYPED_TEST(EachExecutor, rate_monotonic_ranks_timers_and_subscriptions_inherit)
 
 TEST_F(WithFile, the_environment_names_a_file_for_a_program_that_does_not_know_of_it)
 {
-  SKIP_WITHOUT_FIFO();
+  SKIP_WITHOUT_REAL_TIME();
   setenv("RCLRT_CONFIGURATION", write(kScan80).c_str(), 1);
   PreemptiveExecutor executor(options<PreemptiveExecutorOptions>());
   Listener listener(context);
@@ -313,7 +184,7 @@ TEST_F(WithFile, the_environment_names_a_file_for_a_program_that_does_not_know_o
 
 TEST_F(WithFile, a_parameter_file_on_the_command_line_is_for_nodes_and_executor)
 {
-  SKIP_WITHOUT_FIFO();
+  SKIP_WITHOUT_REAL_TIME();
   const std::string file = write(kScan80);
   const char * arguments[] = {"program", "--ros-args", "--params-file", file.c_str()};
   const auto own = Context::make(4, arguments);
@@ -327,7 +198,7 @@ TEST_F(WithFile, a_parameter_file_on_the_command_line_is_for_nodes_and_executor)
 
 TEST_F(WithFile, the_file_goes_before_the_code)
 {
-  SKIP_WITHOUT_FIFO();
+  SKIP_WITHOUT_REAL_TIME();
   auto made = with_file(kScan80);
   made.configure = [](const Entity &, Scheduling & scheduling) {
     scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
@@ -370,16 +241,6 @@ std::string error_of(const std::function<void()> & action)
   return "no error";
 }
 
-TEST_F(WithFile, a_wrong_file_is_an_error_of_the_executor_with_its_place)
-{
-  const auto made = with_file(
-    "      callbacks:\n"
-    "        /listener/subscription/scan: {scheduling_policy: fifo, priority: 120}\n");
-  EXPECT_THAT(
-    error_of([&] { PreemptiveExecutor executor(made); }),
-    AllOf(HasSubstr(path + ":7:74: "), HasSubstr("from 1 to 99; here is '120'")));
-}
-
 TEST_F(WithFile, what_is_impossible_with_the_code_is_an_error_when_the_node_is_added)
 {
   PreemptiveExecutor executor(
@@ -388,32 +249,6 @@ TEST_F(WithFile, what_is_impossible_with_the_code_is_an_error_when_the_node_is_a
   EXPECT_THAT(
     error_of([&] { executor.add_node(listener.node); }),
     AllOf(HasSubstr(path + ":6:19: "), HasSubstr("only scheduling_policy other and batch")));
-}
-
-TEST_F(WithFile, an_entry_without_a_match_is_a_finding_with_its_place)
-{
-  PreemptiveExecutor executor(
-    with_file("      callbacks: {/listener/subscription/skan: {queue_priority: 5}}\n"));
-  Listener listener(context);
-  listener.priority_under(executor);
-  const auto findings = executor.findings();
-  const auto found = std::find_if(findings.begin(), findings.end(), [this](const auto & finding) {
-    return finding.subject == path + ":6:19";
-  });
-  ASSERT_NE(found, findings.end());
-  EXPECT_THAT(found->fix, HasSubstr("'/listener/subscription/scan'"));
-}
-
-TEST_F(WithFile, an_entry_without_a_match_is_an_error_when_attributes_are_required)
-{
-  const std::string require = "      executor: {attributes: require}\n";
-  const std::string wrong = "      callbacks: {/listener/subscription/skan: {queue_priority: 5}}\n";
-  PreemptiveExecutor executor(with_file(require + wrong));
-  Listener listener(context);
-  executor.add_node(listener.node);
-  EXPECT_THAT(
-    error_of([&] { executor.spin(); }), HasSubstr("'/listener/subscription/skan' matches no"));
-  EXPECT_FALSE(executor.is_spinning());
 }
 
 TEST_F(WithFile, an_entry_for_a_node_elsewhere_is_no_error)

@@ -77,20 +77,6 @@ TYPED_TEST(Services, a_future_gets_the_answer)
   EXPECT_EQ(client->pending_request_count(), 0U);
 }
 
-TYPED_TEST(Services, a_future_gets_the_answer_while_others_spin)
-{
-  auto service = this->node->template create_service<Get>("echo", &echo);
-  auto client = this->make_client();
-  const Spinning spinning(*this->executor);
-  std::vector<typename Client<Get>::FutureResponse> answers;
-  for (int i = 0; i < 5; ++i) {
-    answers.push_back(client->async_send_request(request_for(std::to_string(i))));
-  }
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(text_of(answers[static_cast<std::size_t>(i)].get()), std::to_string(i));
-  }
-}
-
 TYPED_TEST(Services, a_callback_gets_the_answer)
 {
   auto service = this->node->template create_service<Get>("echo", &echo);
@@ -175,94 +161,6 @@ TYPED_TEST(Services, a_responder_keeps_no_node)
   service.reset();
   server.reset();
   EXPECT_TRUE(handle.expired());
-}
-
-TYPED_TEST(Services, what_a_service_throws_reaches_spin)
-{
-  auto service = this->node->template create_service<Get>(
-    "echo", [](const Get::Request &, Get::Response &) { throw std::runtime_error("broken"); });
-  auto client = this->make_client();
-  client->async_send_request(request_for("name"));
-  EXPECT_THROW(spin_until(*this->executor, [] { return false; }), std::runtime_error);
-}
-
-TYPED_TEST(Services, a_client_in_another_group_may_be_waited_for_inside_a_callback)
-{
-  if (std::is_same_v<typename TypeParam::Executor, PriorityEventsExecutor>) {
-    GTEST_SKIP() << "an executor of one thread cannot run the client meanwhile";
-  }
-  auto service = this->node->template create_service<Get>("echo", &echo);
-  ClientOptions options;
-  options.group = this->node->create_callback_group(CallbackGroupType::kMutuallyExclusive);
-  auto client = this->make_client(options);
-  ServiceOptions others;
-  others.group = this->node->create_callback_group(CallbackGroupType::kMutuallyExclusive);
-  auto relay = this->node->template create_service<Get>(
-    "relay",
-    [client](const Get::Request & request, Get::Response & response) {
-      response = client->async_send_request(request).get();
-    },
-    QoS::services(), others);
-  auto asking = this->node->template create_client<Get>("relay");
-  ASSERT_TRUE(asking->wait_for_service(kPatience));
-  const Spinning spinning(*this->executor);
-  EXPECT_EQ(text_of(asking->async_send_request(request_for("far")).get()), "far");
-}
-
-// In its own group, or where there is one thread only.
-TYPED_TEST(Services, one_that_waits_for_a_client_which_cannot_run_is_told_with_it)
-{
-  const bool has_one_thread = std::is_same_v<typename TypeParam::Executor, PriorityEventsExecutor>;
-  const auto far = this->make_node("far");
-  auto far_service = far->template create_service<Get>("elsewhere", &echo);
-  const auto other = this->make_executor();
-  other->add_node(far);
-  const Spinning other_spinning(*other);
-  ClientOptions options;
-  if (has_one_thread) {
-    options.group = this->node->create_callback_group(CallbackGroupType::kMutuallyExclusive);
-  }
-  auto client = this->node->template create_client<Get>("elsewhere", QoS::services(), options);
-  std::atomic<bool> is_told{false};
-  auto relay = this->node->template create_service<Get>(
-    "relay", [&](const Get::Request & request, Get::Response & response) {
-      auto answer = client->async_send_request(request);
-      if (wait_for([&] { return is_told.load(); })) {
-        response.values.resize(1);
-      }
-    });
-  auto asking = this->node->template create_client<Get>("relay");
-  ASSERT_TRUE(asking->wait_for_service(kPatience) && client->wait_for_service(kPatience));
-  const Spinning spinning(*this->executor);
-  auto answer = asking->async_send_request(request_for("x"));
-  EXPECT_TRUE(wait_for([&] {
-    for (const auto & finding : this->executor->findings()) {
-      is_told = is_told || (finding.subject == "'/node/client/elsewhere'" &&
-                            finding.what.find("'/node/service/relay'") != std::string::npos);
-    }
-    return is_told.load();
-  }));
-  EXPECT_EQ(answer.get().values.size(), 1U);
-}
-
-TYPED_TEST(Services, one_that_lets_go_of_itself_its_group_and_others_still_answers)
-{
-  ServiceOptions options;
-  options.group = this->node->create_callback_group(CallbackGroupType::kMutuallyExclusive);
-  const std::weak_ptr<CallbackGroup> group = options.group;
-  auto timer = this->node->create_wall_timer(1ms, [] {});
-  std::shared_ptr<Service<Get>> service = this->node->template create_service<Get>(
-    "echo",
-    [&](const Get::Request & request, Get::Response & response) {
-      timer.reset();
-      service.reset();
-      echo(request, response);
-    },
-    QoS::services(), options);
-  options.group.reset();
-  auto client = this->make_client();
-  EXPECT_EQ(this->ask(*client, "one"), "one");
-  EXPECT_TRUE(group.expired());
 }
 
 TYPED_TEST(Services, a_destroyed_service_leaves_no_callback_behind)

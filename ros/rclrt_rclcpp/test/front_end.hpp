@@ -18,6 +18,7 @@
 
 #include "conformance/basis.hpp"
 #include "rcl_interfaces/srv/list_parameters.hpp"
+#include "rcutils/logging.h"
 #include "typed_fixture.hpp"
 
 namespace conformance
@@ -56,6 +57,7 @@ inline std::vector<Kind> all_kinds()
 #endif
   return kinds;
 }
+constexpr bool kLogsCallbacks = true;
 /// Under Humble, rclcpp's own see a group that is made while they spin only when something else happens, and may use
 /// what a dropped one had (rclcpp issue 2820).
 inline bool follows_groups(Kind kind) { return RCLRT_RCLCPP_IS_HUMBLE == 0 || is_ours(kind); }
@@ -217,7 +219,8 @@ inline rcl_subscription_t * handle_of(Subscription & subscription)
 {
   return subscription.get_subscription_handle().get();
 }
-inline std::size_t readers_of(const Publisher & publisher)
+template <typename PublisherT>
+std::size_t readers_of(const PublisherT & publisher)
 {
   return publisher.get_subscription_count();
 }

@@ -62,37 +62,6 @@ TYPED_TEST(Executors, entities_may_be_dropped_by_any_thread_while_it_spins)
   EXPECT_GT(calls, 0);
 }
 
-TYPED_TEST(Executors, a_service_that_lets_go_of_itself_its_group_and_others_still_answers)
-{
-  auto group = this->node_->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
-  rclcpp::SubscriptionOptions options;
-  options.callback_group = group;
-  auto subscription =
-    this->node_->template create_subscription<Time>("topic", 10, [](const Time &) {}, options);
-  rclcpp::Service<ListParameters>::SharedPtr service;
-  service = this->node_->template create_service<ListParameters>(
-    "service",
-    [&](
-      const std::shared_ptr<ListParameters::Request> & request,
-      const std::shared_ptr<ListParameters::Response> & response) {
-      subscription.reset();
-      service.reset();
-      group.reset();
-      response->result.names = request->prefixes;
-    },
-    qos_of_service(rclcpp::ServicesQoS()), group);
-  options.callback_group.reset();
-  const auto client = this->node_->template create_client<ListParameters>("service");
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
-  ASSERT_TRUE(client->wait_for_service(seconds(30)));
-  auto request = std::make_shared<ListParameters::Request>();
-  request->prefixes = {"answer"};
-  auto answer = client->async_send_request(request);
-  ASSERT_EQ(answer.wait_for(seconds(30)), std::future_status::ready);
-  EXPECT_EQ(answer.get()->result.names, std::vector<std::string>{"answer"});
-}
-
 // However long after its request: nothing here counts the time.
 TYPED_TEST(Executors, answers_may_come_later_than_those_to_later_requests)
 {
@@ -126,44 +95,6 @@ TYPED_TEST(Executors, answers_may_come_later_than_those_to_later_requests)
     ASSERT_EQ(answers[i].wait_for(seconds(30)), std::future_status::ready);
     EXPECT_EQ(answers[i].get()->result.names, std::vector<std::string>{std::to_string(i)});
   }
-}
-
-TYPED_TEST(Executors, a_service_may_wait_for_a_client_of_another_group)
-{
-  if (
-    !std::is_same_v<TypeParam, PreemptiveExecutor> &&
-    !std::is_same_v<TypeParam, CallbackIsolatedExecutor> &&
-    !std::is_same_v<TypeParam, rclcpp::executors::MultiThreadedExecutor>) {
-    GTEST_SKIP() << "it has one thread";
-  }
-  using Request = std::shared_ptr<ListParameters::Request>;
-  using Response = std::shared_ptr<ListParameters::Response>;
-  const auto qos = qos_of_service(rclcpp::ServicesQoS());
-  const auto make_group = [&] {
-    return this->node_->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
-  };
-  const auto far = this->node_->template create_service<ListParameters>(
-    "far", [](const Request &, const Response & response) { response->result.names = {"far"}; });
-  const auto group_of_client = make_group();
-  const auto group_of_relay = make_group();
-  const auto to_far =
-    this->node_->template create_client<ListParameters>("far", qos, group_of_client);
-  const auto relay = this->node_->template create_service<ListParameters>(
-    "relay",
-    [&](const Request & request, const Response & response) {
-      auto answer = to_far->async_send_request(request);
-      if (answer.wait_for(seconds(30)) == std::future_status::ready) {
-        *response = *answer.get();
-      }
-    },
-    qos, group_of_relay);
-  const auto client = this->node_->template create_client<ListParameters>("relay");
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
-  ASSERT_TRUE(client->wait_for_service(seconds(30)) && to_far->wait_for_service(seconds(30)));
-  auto answer = client->async_send_request(std::make_shared<ListParameters::Request>());
-  ASSERT_EQ(answer.wait_for(seconds(30)), std::future_status::ready);
-  EXPECT_EQ(answer.get()->result.names, std::vector<std::string>{"far"});
 }
 
 TYPED_TEST(Executors, messages_within_the_process_arrive)

@@ -1,8 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What only our executors do: exceptions, simulated time without a thread of its own, bounded backlogs, and
-// reports.
+// What only our executors do for nodes of rclcpp: the registry, bounded backlogs, and what they hold.
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,8 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -17,7 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include "rosgraph_msgs/msg/clock.hpp"
 #include "scheduling_fixture.hpp"
 
 namespace rclrt_rclcpp
@@ -73,6 +73,87 @@ TYPED_TEST(SchedulingTest, timers_are_ranked_anew_when_their_periods_are_exchang
   exchange_period(*first, seconds(10));
   EXPECT_EQ(run_at(seconds(103)), "1") << "this one was due before, and is told by its call";
   EXPECT_EQ(run_at(seconds(120)), "21") << "the first has waited since 113";
+}
+
+TYPED_TEST(SchedulingTest, attributes_of_the_registry_belong_to_an_entity_or_a_name)
+{
+  const rclrt_core::CpuSet cpu({attributes_here().cpu_affinity.cpus().front()});
+  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
+  std::mutex mutex;
+  std::optional<rclrt_core::Attributes> by_entity;
+  std::optional<rclrt_core::Attributes> by_name;
+  const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  const auto note = [&](std::optional<rclrt_core::Attributes> & where) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    where = attributes_here();
+  };
+  const auto first = node->create_wall_timer(milliseconds(5), [&] { note(by_entity); }, group);
+  const auto second = node->create_wall_timer(milliseconds(7), [&] { note(by_name); });
+  const auto registry = std::make_shared<SchedulingRegistry>();
+  Scheduling scheduling;
+  scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kBatch;
+  registry->set(first, scheduling);
+  scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kOther;
+  scheduling.attributes.cpu_affinity = cpu;
+  registry->set("/planner/timer/7ms", scheduling);
+  EXPECT_THROW(registry->set(rclcpp::TimerBase::SharedPtr(), scheduling), std::invalid_argument);
+  typename TestFixture::Options options;
+  options.scheduling = registry;
+  const auto executor = this->make_executor(options);
+  rclrt_core::Attributes batch;
+  batch.policy = rclrt_core::SchedulingPolicy::kBatch;
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  ASSERT_TRUE(wait_for([&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return by_entity && by_name;
+  }));
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    EXPECT_EQ(by_entity->policy, rclrt_core::SchedulingPolicy::kBatch);
+    EXPECT_EQ(by_name->policy, rclrt_core::SchedulingPolicy::kOther);
+    EXPECT_EQ(by_name->cpu_affinity.to_string(), cpu.to_string());
+  }
+  executor->set_attributes("/planner/timer/7ms", batch);
+  EXPECT_TRUE(wait_for([&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return by_name->policy == rclrt_core::SchedulingPolicy::kBatch;
+  }));
+  EXPECT_THROW(executor->set_attributes("/planner/timer/1h", batch), std::runtime_error);
+  EXPECT_THROW(executor->set_attributes("/planner/timer/7ms", fifo(123)), std::runtime_error);
+}
+
+TYPED_TEST(SchedulingTest, callbacks_of_a_group_share_the_budget_of_the_registry)
+{
+  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
+  const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  const auto registry = std::make_shared<SchedulingRegistry>();
+  rclrt_core::Budget budget;
+  budget.runtime = milliseconds(5);
+  budget.period = seconds(10);
+  registry->set(group, {}, budget);
+  typename TestFixture::Options options;
+  options.scheduling = registry;
+  const auto timer = node->create_wall_timer(
+    milliseconds(10),
+    [] {
+      rclrt_core::LinuxPlatform platform;
+      const auto thread = platform.current_thread();
+      const int64_t end_ns = platform.cpu_time_ns(thread) + 6'000'000;
+      while (platform.cpu_time_ns(thread) < end_ns) {
+      }
+    },
+    group);
+  const auto executor = this->make_executor(options);
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  EXPECT_TRUE(wait_for([&] {
+    const auto findings = executor->findings();
+    return std::any_of(findings.begin(), findings.end(), [](const auto & finding) {
+      return finding.subject.find("group '/planner/group/") == 0 &&
+             finding.what.find("needs more than its budget of 5000 us") != std::string::npos;
+    });
+  }));
 }
 
 TYPED_TEST(SchedulingTest, the_job_that_takes_a_message_names_it_and_the_job_that_published_it)

@@ -122,7 +122,7 @@ TEST_P(Groups, that_come_while_it_spins_are_served_also_with_what_was_published_
 TEST_P(Groups, leave_what_waits_to_the_next_executor)
 {
   if (GetParam() == Kind::kRclcppEvents) {
-    GTEST_SKIP() << "it forgets what was announced";
+    GTEST_SKIP() << "the events executor of rclcpp forgets what was announced";
   }
   int of_topic = 0;
   int of_queue = 0;
@@ -379,7 +379,7 @@ TEST_P(Groups, run_nothing_any_more_when_their_node_is_gone)
 TEST_P(Groups, that_are_reentrant_run_callbacks_at_once_where_there_are_threads)
 {
   if (!has_threads(GetParam())) {
-    GTEST_SKIP() << "it has one thread";
+    GTEST_SKIP() << "this executor has one thread";
   }
   const auto group = make_group(*node, true);
   std::atomic<int> inside{0};
