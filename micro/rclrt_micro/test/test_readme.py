@@ -8,6 +8,7 @@ what their documentation says.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -122,7 +123,12 @@ def test_manifests_name_what_is_there_and_one_version() -> None:
     package = (PACKAGE / "package.xml").read_text(encoding="utf-8")
     version = re.search(r"<version>(.+)</version>", package)
     idf = (PACKAGE / "idf_component.yml").read_text(encoding="utf-8")
+    platformio = json.loads((PACKAGE / "library.json").read_text(encoding="utf-8"))
+    build = platformio["build"]
+    assert (PACKAGE / build["includeDir"] / platformio["headers"]).exists()
+    assert (PACKAGE / build["srcDir"] / "client.c").exists()
     assert version is not None
+    assert platformio["version"] == version[1]
     assert f'version: "{version[1]}"' in idf
     module = (PACKAGE / "zephyr" / "module.yml").read_text(encoding="utf-8")
     for key in ("cmake", "kconfig"):
