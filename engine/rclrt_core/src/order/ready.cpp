@@ -25,7 +25,7 @@ Backlog::Backlog(uint32_t depth)
 {
 }
 
-TimePoint Backlog::earliest_deadline() const noexcept
+TimePoint Backlog::earliest_of_runs() const noexcept
 {
   TimePoint earliest = kNever;
   for (uint32_t i = 0; i < used_; ++i) {
@@ -36,29 +36,27 @@ TimePoint Backlog::earliest_deadline() const noexcept
 
 uint32_t Backlog::push(const Job & stamp, uint32_t count) noexcept
 {
-  const uint32_t dropped = count > depth_ - size_ ? count - (depth_ - size_) : 0;
-  drop(dropped);
-  size_ += count;
-  if (used_ == capacity_ && run(0).count == 1) {
-    run(used_ - 1).count += count;
-    return dropped;
+  const uint32_t room = depth_ - size_;
+  const uint32_t dropped = count > room ? count - room : 0;
+  if (dropped > 0) {
+    drop(dropped);
   }
-  if (used_ == capacity_) {  // the two oldest become one, with the stamp of the second
+  size_ += count;
+  if (used_ == capacity_) {
     const uint32_t older = run(0).count;
-    first_ = (first_ + 1) % capacity_;
+    if (older == 1) {
+      run(used_ - 1).count += count;
+      return dropped;
+    }
+    // The two oldest become one, with the stamp of the second.
+    leave_oldest();
     run(0).sequence -= older;
     run(0).count += older;
-    --used_;
   }
-  run(used_++) = Run{stamp, count};
+  Run & newest = run(used_++);
+  static_cast<Job &>(newest) = stamp;
+  newest.count = count;
   return dropped;
-}
-
-Job Backlog::pop() noexcept
-{
-  const Job oldest = front();
-  drop(1);
-  return oldest;
 }
 
 void Backlog::drop(uint32_t count) noexcept
@@ -71,8 +69,7 @@ void Backlog::drop(uint32_t count) noexcept
     oldest.count -= at_once;
     count -= at_once;
     if (oldest.count == 0) {
-      first_ = (first_ + 1) % capacity_;
-      --used_;
+      leave_oldest();
     }
   }
 }
@@ -114,10 +111,7 @@ Urgency CallbackNode::urgency_now() const noexcept
   return now;
 }
 
-const AttributesEntry & CallbackNode::policy_now() const noexcept
-{
-  return is_demoted() ? *budget->background : *policy;
-}
+const AttributesEntry & CallbackNode::background() const noexcept { return *budget->background; }
 
 TimePoint CallbackNode::place(const Job & job) const noexcept
 {
@@ -137,12 +131,6 @@ TimePoint CallbackNode::deadline(TimePoint release, TimePoint inherited) const n
 {
   const bool is_own = stamps ? inherited == kNever : !inherits_deadlines();
   return is_own ? add_saturating(release, relative_deadline()) : inherited;
-}
-
-Demand CallbackNode::demand() const noexcept
-{
-  const AttributesEntry & now = policy_now();
-  return {&now, cpus, now.is_ext() ? time_point_of(urgency.os_deadline_ns) : kNever};
 }
 
 bool MoreUrgent::operator()(const GroupQueue & a, const GroupQueue & b) const noexcept
@@ -202,7 +190,7 @@ void Ready::link(CallbackNode & callback) noexcept
   link(*callback.queue);
 }
 
-bool Ready::release(CallbackNode & callback, Job stamp, uint64_t count) noexcept
+bool Ready::release(CallbackNode & callback, Job & stamp, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
   latest_release_ = std::max(latest_release_, callback.place(stamp));
@@ -210,7 +198,12 @@ bool Ready::release(CallbackNode & callback, Job stamp, uint64_t count) noexcept
   switch (callback.overrun_rule) {
     case OverrunRule::kQueueAll:
       unlink(callback);
-      queue_all(callback, stamp, count);
+      if (count == 1 && backlog.size() < backlog.depth()) {  // nearly always
+        stamp.sequence = next_sequence_++;
+        backlog.push(stamp);
+      } else {
+        queue_all(callback, stamp, count);
+      }
       break;
     case OverrunRule::kSkip:
       stamp.sequence = next_sequence_;
@@ -238,7 +231,7 @@ bool Ready::release(CallbackNode & callback, Job stamp, uint64_t count) noexcept
 }
 
 // Only the newest jobs of a burst can wait: the others are counted without a loop.
-void Ready::queue_all(CallbackNode & callback, Job stamp, uint64_t count) noexcept
+void Ready::queue_all(CallbackNode & callback, Job & stamp, uint64_t count) noexcept
 {
   Backlog & backlog = callback.backlog;
   const uint64_t kept = std::min<uint64_t>(count, backlog.depth());
@@ -318,7 +311,8 @@ void Ready::take(CallbackNode & callback, Worker & runner) noexcept
 {
   GroupNode & group = *callback.queue->group;
   unlink(callback);
-  runner.job = callback.backlog.pop();
+  runner.job = callback.backlog.front();
+  callback.backlog.pop();
   callback.is_in_line = !callback.backlog.empty() || callback.has_lost_jobs;
   callback.has_lost_jobs = false;
   if (callback.is_in_line) {

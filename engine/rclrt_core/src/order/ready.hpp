@@ -64,12 +64,15 @@ public:
   /// The oldest job, but for its priority. Not empty.
   const Job & front() const noexcept { return runs_[first_]; }
   /// The earliest deadline of all jobs that wait; not empty.
-  TimePoint earliest_deadline() const noexcept;
+  TimePoint earliest_deadline() const noexcept
+  {
+    return used_ == 1 ? front().deadline : earliest_of_runs();
+  }
   /// `count` jobs alike, but for their numbers: the first one's is in `stamp`. The oldest have to make room
   /// for them; returns how many did. Not more than the depth.
   uint32_t push(const Job & stamp, uint32_t count = 1) noexcept;
-  /// Remove the oldest job and return it. Not empty.
-  Job pop() noexcept;
+  /// Remove the oldest job. Not empty.
+  void pop() noexcept { drop(1); }
   void clear() noexcept { size_ = used_ = 0; }
 
 private:
@@ -78,8 +81,18 @@ private:
     uint32_t count;
   };
 
-  Run & run(uint32_t i) const noexcept { return runs_[(first_ + i) % capacity_]; }
+  Run & run(uint32_t i) const noexcept
+  {
+    const uint32_t at = first_ + i;
+    return runs_[at < capacity_ ? at : at - capacity_];
+  }
+  void leave_oldest() noexcept
+  {
+    first_ = first_ + 1 < capacity_ ? first_ + 1 : 0;
+    --used_;
+  }
   void drop(uint32_t count) noexcept;
+  TimePoint earliest_of_runs() const noexcept;
 
   uint32_t depth_;
   uint32_t capacity_;
@@ -147,12 +160,17 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
     budget;  // or its group's, or its chain's; never changes once others know the callback
 
   bool is_demoted() const noexcept;
+  /// With a budget: what its jobs get when they are demoted.
+  const AttributesEntry & background() const noexcept;
   /// In the order of its group. Where the group has a budget, the callbacks are demoted together, and that order stays.
   const AttributesEntry & policy_in_group() const noexcept;
   /// Beside callbacks of other groups. Only while jobs wait.
   Urgency urgency_now() const noexcept;
   /// What its waiting jobs ask for now.
-  const AttributesEntry & policy_now() const noexcept;
+  const AttributesEntry & policy_now() const noexcept
+  {
+    return budget && is_demoted() ? background() : *policy;
+  }
   /// Where such a job would stand in line. A simulated clock stands still and jumps: what it makes due comes after what
   /// was there before the jump, however long ago the release is on that clock.
   TimePoint place(const Job & job) const noexcept;
@@ -170,7 +188,11 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   /// What a job has that was released then, and by or with something that has this deadline.
   TimePoint deadline(TimePoint release, TimePoint inherited) const noexcept;
   /// What a thread needs that runs the job which is next. Only while jobs wait.
-  Demand demand() const noexcept;
+  Demand demand() const noexcept
+  {
+    const AttributesEntry & now = policy_now();
+    return {&now, cpus, now.is_ext() ? time_point_of(urgency.os_deadline_ns) : kNever};
+  }
 };
 
 struct MoreUrgent
@@ -255,8 +277,8 @@ public:
   uint64_t next_sequence() const noexcept { return next_sequence_; }
 
   /// `count` jobs released together; the overrun rule says what becomes of them. Returns whether any waits now
-  /// that did not before. At most 40 steps, however many they are.
-  bool release(CallbackNode & callback, Job stamp, uint64_t count) noexcept;
+  /// that did not before. At most 40 steps, however many they are. Numbers `stamp`.
+  bool release(CallbackNode & callback, Job & stamp, uint64_t count) noexcept;
   /// As many calls of release() with stamps `step` apart, up to the last one, of a callback that queues all. At
   /// most the depth of them are kept.
   void release_late(CallbackNode & callback, Job last, Duration step, uint64_t count) noexcept;
@@ -313,7 +335,7 @@ public:
   }
 
 private:
-  void queue_all(CallbackNode & callback, Job stamp, uint64_t count) noexcept;
+  void queue_all(CallbackNode & callback, Job & stamp, uint64_t count) noexcept;
   void unlink(CallbackNode & callback) noexcept;
   void link(CallbackNode & callback) noexcept;
   static void unlink(GroupQueue & queue) noexcept;
