@@ -37,21 +37,29 @@ std::vector<Entry *> matching(std::vector<Entry> & entries, Target target, const
   return found;
 }
 
-/// The one with the same id, else the only one with the same purpose.
+/// The one with the same id, else the only one with the same purpose, else that for all groups of the node.
 std::vector<Entry *> matching_cie(std::vector<Entry> & entries, const std::string & id)
 {
   const std::string purpose = purpose_of_cie_id(id);
+  const std::string whole_node = id.substr(0, id.find('@')) + "/*";
   std::vector<Entry *> alike;
+  Entry * of_node = nullptr;
   for (Entry & entry : entries) {
     if (!entry.cie_id.empty() && entry.cie_id == id) {
       entry.matched = true;
       return {&entry};
+    }
+    if (entry.cie_id == whole_node) {
+      of_node = &entry;
     }
     if (!entry.cie_id.empty() && entry.cie_purpose == purpose) {
       alike.push_back(&entry);
     }
   }
   if (alike.size() != 1) {
+    alike.assign(of_node != nullptr ? 1 : 0, of_node);
+  }
+  if (alike.empty()) {
     return {};
   }
   alike.front()->matched = true;

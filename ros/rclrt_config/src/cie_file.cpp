@@ -20,11 +20,87 @@ using rclrt_core::SchedulingPolicy;
 namespace
 {
 
-const std::vector<std::string> & sections()
+/// A list of such a file.
+struct Section
 {
-  static const std::vector<std::string> names = {
-    "callback_groups", "non_ros_threads", "hardware_info", "rt_throttling"};
+  const char * name;
+  std::vector<const char *>
+    keys;  ///< the field that names an entry; after it what older versions called it
+  std::vector<const char *> others;  ///< the further fields
+  const char * noun;                 ///< of an entry, in messages
+  /// It was written by a look at the machine: a policy may be missing, and "UNMANAGEABLE" stands for no value.
+  bool is_scanned;
+};
+
+const std::vector<Section> & lists()
+{
+  static const std::vector<Section> all = {
+    {"callback_groups",
+     {"id"},
+     {"domain_id", "policy", "priority", "nice", "runtime", "deadline", "period", "affinity"},
+     "group",
+     false},
+    {"non_ros_threads",
+     {"name", "id"},
+     {"policy", "priority", "nice", "runtime", "deadline", "period", "affinity"},
+     "thread",
+     false},
+    {"kernel_threads",
+     {"comm"},
+     {"policy", "priority", "nice", "runtime", "deadline", "period", "affinity"},
+     "kernel thread",
+     true},
+    {"irqs", {"irq"}, {"name", "affinity"}, "interrupt", true},
+  };
+  return all;
+}
+
+std::vector<std::string> sections()
+{
+  std::vector<std::string> names = {"hardware_info", "rt_throttling"};
+  for (const Section & list : lists()) {
+    names.emplace_back(list.name);
+  }
   return names;
+}
+
+/// Numbers in these files are decimal whatever zeros stand in front.
+void strip_zeros(YAML::Node value)
+{
+  if (value.IsSequence()) {
+    std::for_each(value.begin(), value.end(), strip_zeros);
+  } else if (value.IsScalar() && value.Scalar().size() > 1) {
+    const std::string & text = value.Scalar();
+    const std::size_t sign = text[0] == '-' ? 1 : 0;
+    if (text.find_first_not_of("0123456789", sign) == std::string::npos && text[sign] == '0') {
+      const std::size_t digit = std::min(text.find_first_not_of('0', sign), text.size() - 1);
+      value = text.substr(0, sign) + text.substr(digit);
+    }
+  }
+}
+
+/// Takes away the fields without a value, and the zeros in front of numbers.
+void simplify(YAML::Node entry, bool is_scanned)
+{
+  static const std::vector<std::string> words = {"id", "name", "comm"};
+  if (!entry.IsMap()) {
+    return;
+  }
+  std::vector<YAML::Node> without;
+  for (const auto & field : entry) {
+    const YAML::Node & value = field.second;
+    const bool is_marked = is_scanned && value.IsScalar() && value.Scalar() == "UNMANAGEABLE";
+    if (value.IsNull() || (value.IsSequence() && value.size() == 0) || is_marked) {
+      without.push_back(field.first);
+    } else if (
+      field.first.IsScalar() &&
+      std::find(words.begin(), words.end(), field.first.Scalar()) == words.end()) {
+      strip_zeros(value);
+    }
+  }
+  for (const YAML::Node & name : without) {
+    entry.remove(name);
+  }
 }
 
 class CieReader
@@ -35,14 +111,26 @@ public:
   Document read(const YAML::Node & root);
 
 private:
-  std::vector<Entry> read_list(const YamlMap & file, const std::string & section);
-  Entry read_entry(const YAML::Node & value, const std::string & section);
-  AttributeFields read_scheduling(const YamlMap & map);
+  std::vector<Entry> read_list(const YamlMap & file, const Section & section);
+  Entry read_entry(const YAML::Node & value, const Section & section);
+  AttributeFields read_scheduling(const YamlMap & map, const Section & section);
+  void keep(std::vector<Entry> entries, const Section & section);
   void check_hardware(const YAML::Node & value);
   void check_throttling(const YAML::Node & value);
-  void note(const Place & place, const std::string & what, const std::string & fix)
+  void note(
+    const Place & place, const std::string & what, const std::string & fix,
+    rclrt_core::Severity severity = rclrt_core::Severity::kWarning)
   {
-    document_.notes.push_back({to_string(place), what, 0, fix});
+    document_.notes.push_back({to_string(place), what, 0, fix, severity});
+  }
+  /// One finding for all entries of a list that are not for an executor of this process.
+  void leave(const std::vector<Entry> & entries, const std::string & what, const std::string & fix)
+  {
+    if (!entries.empty()) {
+      note(
+        entries.front().place, what + ": " + std::to_string(entries.size()), fix,
+        rclrt_core::Severity::kNote);
+    }
   }
   Place place(const YAML::Mark & mark) const { return {file_, mark.line + 1, mark.column + 1}; }
 
@@ -60,68 +148,118 @@ Document CieReader::read(const YAML::Node & root)
   if (const auto throttling = file.node("rt_throttling")) {
     check_throttling(*throttling);
   }
-  for (Entry & entry : read_list(file, "callback_groups")) {
-    entry.cie_id = sorted_cie_id(entry.name);
-    entry.cie_purpose = purpose_of_cie_id(entry.name);
-    document_.entries.push_back(std::move(entry));
-  }
-  for (const Entry & entry : read_list(file, "non_ros_threads")) {
-    Attributes wanted;
-    put(entry.attributes, &wanted);
-    Attributes untouched;
-    untouched.policy = SchedulingPolicy::kOther;
-    if (wanted != untouched) {
-      document_.threads.push_back({entry.name, "", wanted});
-    }
+  for (const Section & section : lists()) {
+    keep(read_list(file, section), section);
   }
   return std::move(document_);
 }
 
-std::vector<Entry> CieReader::read_list(const YamlMap & file, const std::string & section)
+void CieReader::keep(std::vector<Entry> entries, const Section & section)
 {
+  const std::string name = section.name;
+  if (name == "callback_groups") {
+    const auto elsewhere = std::stable_partition(
+      entries.begin(), entries.end(),
+      [this](const Entry & entry) { return entry.cie_domain == machine_.domain_id; });
+    leave(
+      {elsewhere, entries.end()},
+      "entries of callback_groups for another domain than this process's, " +
+        std::to_string(machine_.domain_id),
+      "Nothing is to be done if other processes are meant");
+    entries.erase(elsewhere, entries.end());
+    for (Entry & entry : entries) {
+      entry.cie_id = sorted_cie_id(entry.name);
+      entry.cie_purpose = purpose_of_cie_id(entry.name);
+      document_.entries.push_back(std::move(entry));
+    }
+    return;
+  }
+  const auto asks = [](const Entry & entry) {
+    Attributes wanted;
+    put(entry.attributes, &wanted);
+    Attributes untouched;
+    untouched.policy = SchedulingPolicy::kOther;
+    return wanted != Attributes() && wanted != untouched;
+  };
+  entries.erase(std::stable_partition(entries.begin(), entries.end(), asks), entries.end());
+  if (name == "non_ros_threads") {
+    for (const Entry & entry : entries) {
+      document_.threads.push_back({entry.name, "", {}});
+      put(entry.attributes, &document_.threads.back().attributes);
+    }
+  } else {
+    leave(
+      entries, "entries of " + name + " that are not an executor's", "./rclrt apply follows them");
+  }
+}
+
+std::vector<Entry> CieReader::read_list(const YamlMap & file, const Section & section)
+{
+  const std::string name = section.name;
   std::vector<Entry> entries;
-  const auto list = file.node(section);
+  const auto list = file.node(name);
   if (!list || list->IsNull()) {
     return entries;
   }
   if (!list->IsSequence()) {
-    file.fail(section, section + " must be a list; here is " + shown(*list));
+    file.fail(name, name + " must be a list; here is " + shown(*list));
   }
-  std::map<std::string, int> lines;
+  std::map<std::pair<int64_t, std::string>, int> lines;
   for (const YAML::Node & value : *list) {
     Entry entry = read_entry(value, section);
-    const auto [earlier, is_new] = lines.emplace(sorted_cie_id(entry.name), entry.place.line);
+    const auto [earlier, is_new] =
+      lines.emplace(std::pair(entry.cie_domain, sorted_cie_id(entry.name)), entry.place.line);
     if (!is_new) {
       throw YamlError(
-        value.Mark(), "the id '" + entry.name + "' has an entry in line " +
-                        std::to_string(earlier->second) + " already. Remove one");
+        value.Mark(), std::string("the ") + section.noun + " '" + entry.name +
+                        "' has an entry in line " + std::to_string(earlier->second) +
+                        " already. Remove one");
     }
     entries.push_back(std::move(entry));
   }
   return entries;
 }
 
-Entry CieReader::read_entry(const YAML::Node & value, const std::string & section)
+Entry CieReader::read_entry(const YAML::Node & value, const Section & section)
 {
-  const std::vector<std::string> fields = {"id",      "policy",   "priority", "nice",
-                                           "runtime", "deadline", "period",   "affinity"};
-  std::string subject = "entry of " + section;
-  std::string id = YamlMap(value, subject, fields).string("id").value_or("");
-  if (id.empty()) {
-    throw YamlError(value.Mark(), subject + ": id is missing");
-  }
-  subject = (section == "callback_groups" ? "group '" : "thread '") + id + "'";
+  std::vector<std::string> fields(section.keys.begin(), section.keys.end());
+  fields.insert(fields.end(), section.others.begin(), section.others.end());
+  simplify(value, section.is_scanned);
+  std::string subject = std::string("entry of ") + section.name;
+  const YamlMap unnamed(value, subject, fields);
   Entry entry;
   entry.place = place(value.Mark());
   entry.target = Target::kGroup;
-  entry.name = std::move(id);
-  entry.attributes = read_scheduling(YamlMap(value, subject, fields));
+  for (const char * key : section.keys) {
+    entry.name = entry.name.empty() ? unnamed.string(key).value_or("") : entry.name;
+  }
+  if (entry.name.empty()) {
+    throw YamlError(value.Mark(), subject + ": " + section.keys.front() + " is missing");
+  }
+  subject = std::string(section.noun) + " '" + entry.name + "'";
+  const YamlMap map(value, subject, fields);
+  map.integer("irq", 0, INT32_MAX);
+  entry.cie_domain = map.integer("domain_id", 0, INT32_MAX).value_or(machine_.domain_id);
+  entry.attributes = read_scheduling(map, section);
+  // A node's name, then "/*": all of its groups.
+  if (map.has("id") && entry.name.find('*') != std::string::npos) {
+    const bool is_good = entry.name.size() > 2 &&
+                         entry.name.find_first_of("*@") == entry.name.size() - 1 &&
+                         entry.name[entry.name.size() - 2] == '/';
+    if (!is_good) {
+      map.fail("id", "a * can only stand at the end, after the node's name and a slash: /node/*");
+    }
+  }
   return entry;
 }
 
 /// Fields that go with another policy are passed over, as they always were; templates have them.
-AttributeFields CieReader::read_scheduling(const YamlMap & map)
+AttributeFields CieReader::read_scheduling(const YamlMap & map, const Section & section)
 {
+  AttributeFields fields;
+  if (map.has("affinity")) {
+    fields.cpu_affinity = map.cpus("affinity", machine_.cpu_count, true);
+  }
   const auto policy = map.word<SchedulingPolicy>(
     "policy", {{"SCHED_OTHER", SchedulingPolicy::kOther},
                {"SCHED_BATCH", SchedulingPolicy::kBatch},
@@ -129,6 +267,14 @@ AttributeFields CieReader::read_scheduling(const YamlMap & map)
                {"SCHED_FIFO", SchedulingPolicy::kFifo},
                {"SCHED_RR", SchedulingPolicy::kRoundRobin},
                {"SCHED_DEADLINE", SchedulingPolicy::kDeadline}});
+  if (!policy && section.is_scanned) {
+    for (const char * field : {"priority", "nice", "runtime", "deadline", "period"}) {
+      if (map.has(field)) {
+        map.fail(field, std::string(field) + " needs a policy beside it");
+      }
+    }
+    return fields;
+  }
   if (!policy) {
     map.fail("policy is missing. Add for example 'policy: SCHED_FIFO' and 'priority: 50'");
   }
@@ -142,7 +288,6 @@ AttributeFields CieReader::read_scheduling(const YamlMap & map)
   const auto nanoseconds = [&](const std::string & field) {
     return rclrt_core::Duration(map.integer(need(field), 1, INT64_MAX, " (ns)").value_or(0));
   };
-  AttributeFields fields;
   fields.scheduling_policy = policy;
   switch (*policy) {
     case SchedulingPolicy::kFifo:
@@ -162,10 +307,6 @@ AttributeFields CieReader::read_scheduling(const YamlMap & map)
         fields.nice = static_cast<int>(*nice);
       }
     }
-  }
-  const auto affinity = map.node("affinity");
-  if (affinity && !affinity->IsNull() && !(affinity->IsSequence() && affinity->size() == 0)) {
-    fields.cpu_affinity = map.cpus("affinity", machine_.cpu_count);
   }
   Attributes attributes;
   put(fields, &attributes);

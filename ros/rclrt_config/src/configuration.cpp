@@ -253,7 +253,8 @@ std::vector<Unmatched> Configuration::unmatched() const
     unmatched.node_is_here =
       std::any_of(impl_->nodes.begin(), impl_->nodes.end(), [&entry](const std::string & node) {
         return entry.cie_id.empty() ? entry.pattern.names_node(node)
-                                    : entry.cie_id.substr(0, entry.cie_id.find('@')) == node;
+                                    : entry.cie_id.substr(0, entry.cie_id.find('@')) == node ||
+                                        entry.cie_id == node + "/*";
       });
     unmatched.finding.severity = severity_of(unmatched);
     all.push_back(std::move(unmatched));

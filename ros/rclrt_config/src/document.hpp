@@ -75,6 +75,7 @@ struct Entry
   NamePattern pattern;      ///< unless it is of a CallbackIsolatedExecutor file:
   std::string cie_id;       ///< sorted
   std::string cie_purpose;  ///< the same without what every node has
+  int64_t cie_domain = 0;   ///< ROS_DOMAIN_ID of the processes that it is for
   AttributeFields attributes;
   /// What the other fields say: each puts its value into its place.
   std::vector<std::function<void(rclrt_core::Scheduling *)>> changes;

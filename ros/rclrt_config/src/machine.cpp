@@ -73,7 +73,7 @@ Machine Machine::here()
 {
   // Including CPUs that are offline now, as rclrt_core counts them.
   const auto cpus = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
-  return {cpus, &hardware_info, &read_kernel_setting};
+  return {cpus, &hardware_info, &read_kernel_setting, 0};
 }
 
 }  // namespace rclrt_config

@@ -238,7 +238,7 @@ std::vector<YamlText> YamlMap::texts(const std::string & field) const
   return texts;
 }
 
-std::optional<CpuSet> YamlMap::cpus(const std::string & field, int cpu_count) const
+std::optional<CpuSet> YamlMap::cpus(const std::string & field, int cpu_count, bool may_repeat) const
 {
   const auto value = node(field);
   if (!value) {
@@ -260,7 +260,7 @@ std::optional<CpuSet> YamlMap::cpus(const std::string & field, int cpu_count) co
                        field + " names CPU " + shown(item) + ", but this machine has CPUs 0 to " +
                        std::to_string(highest)));
     }
-    if (std::find(cpus.begin(), cpus.end(), cpu) != cpus.end()) {
+    if (!may_repeat && std::find(cpus.begin(), cpus.end(), cpu) != cpus.end()) {
       throw YamlError(
         item.Mark(), about(field + " names CPU " + shown(item) + " twice. Remove one"));
     }

@@ -79,7 +79,8 @@ public:
     const std::string & field, const char * zero_means = nullptr) const;
   /// A list of words; none if the field is not there.
   std::vector<YamlText> texts(const std::string & field) const;
-  std::optional<rclrt_core::CpuSet> cpus(const std::string & field, int cpu_count) const;
+  std::optional<rclrt_core::CpuSet> cpus(
+    const std::string & field, int cpu_count, bool may_repeat = false) const;
 
   /// One of some words, each with the value it stands for.
   template <typename Value>

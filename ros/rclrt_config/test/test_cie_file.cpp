@@ -184,10 +184,68 @@ TEST(CieFile, threads_that_are_no_executors_are_kept_if_something_is_asked_for_t
   const auto configuration = parsed(
     "non_ros_threads:\n"
     "  - {id: idle_one, policy: SCHED_OTHER, nice: 0, affinity: ~}\n"
-    "  - {id: driver, policy: SCHED_FIFO, priority: 85, affinity: [3]}\n");
+    "  - {name: driver, policy: SCHED_FIFO, priority: 085, affinity: [03, 1, 3]}\n");
   ASSERT_EQ(configuration.threads().size(), 1u);
   EXPECT_EQ(configuration.threads()[0].name, "driver");
-  EXPECT_EQ(to_string(configuration.threads()[0].attributes), "fifo, priority 85, cpu_affinity 3");
+  EXPECT_EQ(
+    to_string(configuration.threads()[0].attributes), "fifo, priority 85, cpu_affinity 1,3");
+}
+
+TEST(CieFile, what_is_not_for_executors_is_told_once_for_each_list)
+{
+  const auto configuration = parsed(
+    "callback_groups: ~\n"
+    "kernel_threads:\n"
+    "  - {comm: 'migration/0', policy: UNMANAGEABLE, affinity: UNMANAGEABLE}\n"
+    "  - {comm: 'irq/24-eth0', policy: SCHED_FIFO, priority: 50, nice: UNMANAGEABLE}\n"
+    "  - {comm: rcu_preempt, affinity: [0]}\n"
+    "irqs:\n"
+    "  - {irq: 024, name: eth0, affinity: [1, 0]}\n"
+    "  - {irq: 8, name: ~, affinity: ~}\n");
+  const auto notes = configuration.notes();
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_EQ(notes[0].subject, "f:4:5");
+  EXPECT_EQ(notes[0].what, "entries of kernel_threads that are not an executor's: 2");
+  EXPECT_EQ(notes[1].what, "entries of irqs that are not an executor's: 1");
+  EXPECT_THAT(notes[1].fix, HasSubstr("rclrt apply"));
+}
+
+TEST(CieFile, an_entry_is_for_the_domain_that_it_names)
+{
+  const std::string file =
+    "callback_groups:\n"
+    "  - {id: /n@Timer(5), domain_id: ~, policy: SCHED_FIFO, priority: 5}\n"
+    "  - {id: /n@Timer(5), domain_id: 7, policy: SCHED_FIFO, priority: 6}\n"
+    "  - {id: /n@Timer(6), domain_id: 0, policy: SCHED_FIFO, priority: 7}\n";
+  EXPECT_EQ(attributes_in(file, "/n@Timer(5)").priority, 5);
+  EXPECT_EQ(attributes_in(file, "/n@Timer(6)").priority, 7);
+  Machine machine = machine_of(4);
+  machine.domain_id = 7;
+  Configuration configuration;
+  EXPECT_THAT(configuration.parse(file, "f", machine).message(), HasSubstr("line 2 already"));
+  ASSERT_TRUE(configuration
+                .parse(
+                  file.substr(0, 17) + file.substr(file.find("  - {id: /n@Timer(5), domain_id: 7")),
+                  "f", machine)
+                .ok());
+  EXPECT_EQ(attributes_of(configuration, "/n@Timer(5)").priority, 6);
+  EXPECT_EQ(attributes_of(configuration, "/n@Timer(6)").priority, 0);
+  ASSERT_EQ(configuration.notes().size(), 1u);
+  EXPECT_THAT(configuration.notes()[0].what, HasSubstr("another domain than this process's, 7: 1"));
+  EXPECT_TRUE(configuration.unmatched().empty());
+}
+
+TEST(CieFile, a_node_and_a_star_are_all_of_its_groups_that_have_no_entry_of_their_own)
+{
+  const std::string file =
+    "callback_groups:\n"
+    "  - {id: /ns/n/*, policy: SCHED_FIFO, priority: 5}\n"
+    "  - {id: /ns/n@Timer(5), policy: SCHED_FIFO, priority: 6}\n";
+  EXPECT_EQ(attributes_in(file, "/ns/n@Timer(5)").priority, 6);
+  EXPECT_EQ(attributes_in(file, "/ns/n@Timer(9)").priority, 5);
+  EXPECT_EQ(attributes_in(file, "/ns/n").priority, 5);
+  EXPECT_EQ(attributes_in(file, "/ns/n/m@Timer(9)").priority, 0);
+  EXPECT_EQ(attributes_in(file, "/ns@Timer(9)").priority, 0);
 }
 
 TEST(CieFile, what_is_wrong_is_told_where_it_stands)
@@ -217,8 +275,20 @@ TEST(CieFile, what_is_wrong_is_told_where_it_stands)
     {"- {id: x, policy: SCHED_FIFO, priority: 5, affinity: [9]}", "2:57", "names CPU '9'"},
     {"- {id: x, policy: SCHED_FIFO, priority: 5, afinity: [1]}", "2:46", "unknown field"},
     {"- {id: x, policy: SCHED_FIFO, priority: 5}\n  - {id: x, policy: SCHED_FIFO, priority: 6}",
-     "3:5", "the id 'x' has an entry in line 2 already"},
+     "3:5", "the group 'x' has an entry in line 2 already"},
+    {"- {id: x, policy: SCHED_FIFO, priority: 0x32}", "2:43", "from 1 to 99"},
+    {"- {id: x, policy: SCHED_OTHER, nice: ~}", "2:21", "SCHED_OTHER needs the field nice"},
+    {"- {id: x, policy: UNMANAGEABLE}", "2:21", "policy is 'UNMANAGEABLE'"},
+    {"- {id: x, domain_id: -1, policy: SCHED_FIFO, priority: 5}", "2:24", "from 0 to"},
+    {"- {id: '/x/*/*', policy: SCHED_FIFO, priority: 5}", "2:10", "a * can only stand at the end"},
+    {"- {id: '/x*', policy: SCHED_FIFO, priority: 5}", "2:10", "a * can only stand at the end"},
+    {"- {id: '/x@Timer(5)/*', policy: SCHED_FIFO, priority: 5}", "2:10", "a * can only stand"},
+    {"- {name: x, policy: SCHED_FIFO, priority: 5}", "2:6", "unknown field 'name'"},
     {"{x: 5}", "2:3", "must be a list"},
+    {"~\nkernel_threads:\n  - {comm: x, priority: 5}", "4:25", "priority needs a policy"},
+    {"~\nkernel_threads:\n  - {policy: SCHED_RR, priority: 5}", "4:5", "comm is missing"},
+    {"~\nirqs:\n  - {irq: eth0, affinity: [1]}", "4:11", "irq must be a whole number"},
+    {"~\nirqs:\n  - {irq: 5, policy: SCHED_RR}", "4:14", "unknown field 'policy'"},
   };
   for (const auto & c : cases) {
     EXPECT_THAT(

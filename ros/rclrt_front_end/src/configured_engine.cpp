@@ -77,7 +77,9 @@ Status ConfiguredEngine::make(
   std::unique_ptr<ConfiguredEngine> * engine)
 {
   Configuration configuration;
-  Status status = configuration.find(options.configuration_file, options.parameter_files);
+  rclrt_config::Machine machine = rclrt_config::Machine::here();
+  machine.domain_id = options.domain_id;
+  Status status = configuration.find(options.configuration_file, options.parameter_files, machine);
   if (status.ok()) {
     status = configuration.apply(&options.engine);
   }

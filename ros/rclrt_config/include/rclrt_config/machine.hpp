@@ -27,7 +27,10 @@ struct Machine
   /// By name, "sched_rt_period_us" or "sched_rt_runtime_us"; -1 is "no limit", unset is unknown.
   std::function<std::optional<int64_t>(const std::string &)> kernel_setting;
 
-  /// The one this program runs on.
+  /// Not the machine's but the process's, for files that name processes by it: ROS_DOMAIN_ID.
+  int64_t domain_id = 0;
+
+  /// The one this program runs on, in domain 0.
   static Machine here();
 };
 

@@ -71,6 +71,7 @@ struct ConfiguredEngineOptions
   /// See Configuration::find().
   std::string configuration_file;
   std::vector<std::string> parameter_files;
+  int64_t domain_id = 0;  ///< of the executor's context
   rclrt_config::TraceOptions trace = nothing_recorded();
   /// See CommonOptions.
   std::function<void(const ChainReport &)> on_chain_miss;

@@ -18,6 +18,7 @@
 #include "rcl/context.h"
 #include "rcl/error_handling.h"
 #include "rcl/event_callback.h"
+#include "rcl/init_options.h"
 #include "rcl/node.h"
 #include "rclrt_core/status.hpp"
 #include "rclrt_front_end/common_options.hpp"
@@ -99,14 +100,21 @@ inline rclrt_core::Status make_engine(
   std::unique_ptr<ConfiguredEngine> * engine)
 {
   std::vector<std::string> files;
+  std::size_t domain_id = 0;
   if (rcl_context_is_valid(&context)) {
     const rclrt_core::Status status = parameter_files(context, &files);
     if (!status.ok()) {
       return status;
     }
+    if (
+      rcl_init_options_get_domain_id(rcl_context_get_init_options(&context), &domain_id) !=
+      RCL_RET_OK) {
+      rcl_reset_error();
+    }
   }
   ConfiguredEngineOptions configured = configured_engine_options(
     options, std::move(engine_options), std::move(files), middleware_in_use());
+  configured.domain_id = static_cast<int64_t>(domain_id);
   configured.publish_diagnostics = std::move(publish);
   configured.trace_service = std::move(service);
   return ConfiguredEngine::make(platform, std::move(configured), engine);

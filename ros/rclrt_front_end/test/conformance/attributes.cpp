@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdlib>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -187,8 +188,10 @@ TEST_P(AttributesOfFiles, of_callback_isolated_executor_are_taken_as_they_are)
 {
   const rclrt_core::CpuSet cpu({attributes_here().cpu_affinity.cpus().front()});
   const bool is_refused = realtime_is_refused();
+  const char * const domain = std::getenv("ROS_DOMAIN_ID");
   const File file(
-    "callback_groups:\n  - id: /node@Subscription(/map)@Timer(5000000)\n    policy: " +
+    "callback_groups:\n  - id: /node@Subscription(/map)@Timer(5000000)\n    domain_id: " +
+    std::string(domain ? domain : "0") + "\n    policy: " +
     std::string(is_refused ? "SCHED_BATCH\n    nice: 0\n" : "SCHED_FIFO\n    priority: 33\n") +
     "    affinity: [" + cpu.to_string() + "]\n");
   const auto group = make_group(*node);
