@@ -48,7 +48,7 @@ class Opening:
     may_use: frozenset[str] = frozenset()
 
 
-class _Filler:
+class Filler:
     """Puts something into what is open, and remembers where."""
 
     def __init__(self, places_too: bool) -> None:
@@ -59,6 +59,7 @@ class _Filler:
         self.cpus: tuple[int, ...] = ()
 
     def __call__(self, content: dict[str, Any]) -> dict[str, Any]:
+        """Return the content with something in every open place."""
         cpus = content.get("cpus")
         self.cpus = tuple(cpus or (0,))
         executors, chosen = [], set()
@@ -85,7 +86,7 @@ class _Filler:
 
 def read_open(path: Path, schema: Path) -> Opening:
     """Return a model that may leave things open; see `read_model`."""
-    filler = _Filler(places_too=True)
+    filler = Filler(places_too=True)
     document = read_document(path)
     system = build_system(document, schema, filler)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()

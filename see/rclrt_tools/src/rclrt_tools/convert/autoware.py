@@ -1,10 +1,12 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of Autoware's pipeline latency monitor as a chain.
+"""What Autoware's monitors demand, as chains.
 
-Its topics carry latencies that nodes report of themselves, not data. So a step is taken for the
-callbacks of the node that has its name, in the model that is given. What it adds for steps that
-report nothing is taken off the deadline.
+The topics of the pipeline latency monitor and of the processing time checker carry times that nodes
+report of themselves, not data. So a step is taken for the callbacks of the node that has its name,
+in the model that is given. What a pipeline adds for steps that report nothing is taken off the
+deadline. Topics of the component state monitor are data: each has a least rate, or a time without a
+message that is too long.
 """
 
 from __future__ import annotations
@@ -16,9 +18,31 @@ from rclrt_analysis.model import System
 from rclrt_analysis.model.document import Document, Place
 
 from rclrt_tools.convert.caret_write import node_name
-from rclrt_tools.convert.imported import MOST_MS, Imported, mapping, wrong
+from rclrt_tools.convert.imported import (
+    MOST_MS,
+    Imported,
+    fit,
+    items,
+    mapping,
+    text_of,
+    texts,
+    wrong,
+)
+from rclrt_tools.convert.play_launch import rate_chain, two_periods
 
 _ROOT: Place = ("/**", "ros__parameters")
+CHECKED = "processing_time_topic_name_list"
+MONITORED = {
+    "module": "",
+    "args": "",
+    "mode": "a model is of one mode: take out what its mode does not have",
+    "type": "what else stops if the topic does is not a matter of time",
+}
+ARGS = {
+    **dict.fromkeys(("topic", "warn_rate", "error_rate", "timeout", "node_name_suffix"), ""),
+    **dict.fromkeys(("topic_type", "best_effort", "transient_local"), "of the monitor alone"),
+    **dict.fromkeys(("frame_id", "child_frame_id"), "which transform it is"),
+}
 
 
 def from_autoware(document: Document, system: System | None = None) -> Imported:
@@ -38,6 +62,8 @@ def from_autoware(document: Document, system: System | None = None) -> Imported:
     content = mapping(document, document.content, ())
     root = mapping(document, content.get("/**"), ("/**",))
     parameters = mapping(document, root.get("ros__parameters"), _ROOT)
+    if CHECKED in parameters:
+        return _processing_times(imported, parameters, system)
     known = {
         "latency_threshold_ms": "",
         "processing_steps": "",
@@ -67,6 +93,74 @@ def from_autoware(document: Document, system: System | None = None) -> Imported:
         if name != "sequence" and name not in sequence:
             imported.leave_out((*place, name), "a step that is not in the sequence")
     imported.content = {"chains": [{**chain, "callbacks": way}]}
+    return imported
+
+
+def from_topics(document: Document) -> Imported:
+    """Return a chain for each topic of a component state monitor that has a rate or a timeout.
+
+    Raises
+    ------
+    ModelError
+        It has not the form of one.
+    """
+    imported = Imported(document)
+    chains: dict[tuple[str, str], dict[str, Any]] = {}
+    for place, entry in items(document, {"": document.content}, (), ""):
+        place = place[1:]
+        imported.leave_out_others(entry, place, MONITORED)
+        args = mapping(document, entry.get("args"), (*place, "args"))
+        imported.leave_out_others(args, (*place, "args"), ARGS)
+        topic = fit(text_of(document, args, (*place, "args"), "topic"))
+        warn, error, timeout = (
+            _above_zero(document, args, (*place, "args"), key)
+            for key in ("warn_rate", "error_rate", "timeout")
+        )
+        if not (warn or error or timeout):
+            imported.leave_out(place, f"'{topic}' may come once", "topics without a rate")
+            continue
+        spans = {
+            "error": [ms for ms in (timeout * 1000, error and two_periods(error)) if ms],
+            "warn": [two_periods(warn)] if warn else [],
+        }
+        for level, times in spans.items():
+            # Of a topic that is there for several modes or modules, the strictest.
+            before = chains.get((level, topic), {}).get("silent_after_ms")
+            times += [before] if before else []
+            if times:
+                chains[level, topic] = rate_chain(topic, round(min(times), 6), level)
+    imported.content = {"chains": list(chains.values())}
+    return imported
+
+
+def _above_zero(document: Document, args: dict[str, Any], place: Place, key: str) -> float:
+    value = args.get(key, 0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
+        raise wrong(document, (*place, key), "must be a number, 0 for none")
+    return float(value)
+
+
+def _processing_times(
+    imported: Imported, parameters: dict[str, Any], system: System | None
+) -> Imported:
+    """Return a chain of each node that reports how long it takes."""
+    known = {CHECKED: "", "update_rate": "how often the checker publishes; a watch has its own"}
+    imported.leave_out_others(parameters, _ROOT, known)
+    topics = texts(imported.document, parameters[CHECKED], (*_ROOT, CHECKED))
+    chains: dict[str, dict[str, Any]] = {}
+    for i, topic in enumerate(topics):
+        node, mark, part = topic.rpartition("/debug/")
+        place: Place = (*_ROOT, CHECKED, i)
+        if not mark:
+            imported.leave_out(place, f"nobody knows whose time '{topic}' is")
+        elif "/" in part:
+            text = f"a part of what '{node}' does"
+            imported.leave_out(place, text, "times of a part of a callback")
+        else:
+            found = _callbacks(imported, system, node, {}, place, ())
+            chains[node] = {"name": fit(f"time of {node}", 190), "callbacks": found,
+                            "semantics": "latency"}  # fmt: skip
+    imported.content = {"chains": [c for c in chains.values() if c["callbacks"]]}
     return imported
 
 
@@ -106,7 +200,8 @@ def _callbacks(
     others = {k: "" for k in ("topic", "timestamp_meaning", "latency_multiplier", "topic_type")}
     imported.leave_out_others(about, place, others)
     mine = [] if system is None else [
-        c for c in system.callbacks if node_name(c).rpartition("/")[2] == step
+        c for c in system.callbacks
+        if step in (node_name(c), node_name(c).rpartition("/")[2])
     ]  # fmt: skip
     if len(mine) > 1 and system is not None and so_far:
         # Of a node with several callbacks, those that the data come to.
@@ -116,5 +211,6 @@ def _callbacks(
     why = "the model has no node of that name" if not mine else "its node has several callbacks"
     if system is None:
         why = "give the model (--model) whose nodes are the steps"
-    imported.leave_out(place, f"step '{step}': {why}. Name its callbacks yourself")
+    text = f"step '{step}': {why}. Name its callbacks yourself"
+    imported.leave_out(place, text, "steps without a callback")
     return []

@@ -3,23 +3,29 @@
 """A CARET architecture file as a model.
 
 It says what is sent where, and in which groups and executors; not how long anything takes, nor
-when messages from outside come. So the model has `no_verdict` until somebody fills that in.
+when messages from outside come. So the model has `no_verdict` until somebody fills that in. If it
+names no paths, those are taken that the topics make.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from rclrt_analysis.model.document import Document, Place
 
 from rclrt_tools.convert.imported import (
+    GUESSED_MS,
+    IN_CIRCLE,
     MOST_MS,
     UNDEFINED,
     Imported,
+    circles,
     fit,
     items,
+    period_name,
     text_of,
     texts,
     wrong,
@@ -27,8 +33,10 @@ from rclrt_tools.convert.imported import (
 
 KINDS = {"single_threaded_executor": "wait_set_single", "multi_threaded_executor": "wait_set_multi"}
 NOT_NAMED = "not named in the file"
-GUESSED_MS = 1000
-"""Period of what comes from outside, until somebody says."""
+SAMPLED = ("use_latest_message", "inherit_unique_stamp", "tilde")
+"""Contexts of what a publishing callback finds, whatever has released it."""
+NO_TYPE = "contexts without a type"
+NO_PUBLISHER = "publications whose callback is not known"
 GUESSED = "wait_set_single"
 """Executor where the file names none that is known here: what rclcpp starts."""
 
@@ -67,6 +75,7 @@ class _Reader:
         self._imported = Imported(document)
         self._callbacks: dict[str, _Callback] = {}
         self._used: set[str] = set()
+        self._guesses: list[str] = []
 
     def read(self) -> Imported:
         content = self._document.content
@@ -93,6 +102,8 @@ class _Reader:
         model["executors"] = [{"name": name, "kind": kinds.get(name, GUESSED)} for name in used]
         model["callbacks"] = [self._item(callback) for callback in callbacks]
         chains = [c for c in self._paths(content) if c is not None]
+        if not content.get("named_paths"):
+            chains = self._found_paths()
         if chains:
             model["chains"] = chains
         self._imported.content = model
@@ -125,7 +136,14 @@ class _Reader:
             self._group(at, item, mine)
         for at, item in items(self._document, node, place, "variable_passings"):
             self._passing(at, item, mine)
-        for at, item in items(self._document, node, place, "message_contexts"):
+        contexts = list(items(self._document, node, place, "message_contexts"))
+        guessed = self._guess_publishers(name, [item for _, item in contexts], mine)
+        for at, item in items(self._document, node, place, "publishes"):
+            topic, names = item["topic_name"], item.get("callback_names") or [UNDEFINED]
+            if fit(topic) not in guessed and not {*texts(self._document, names, at)} <= {*mine}:
+                text = f"nobody knows which callback publishes '{topic}'"
+                self._imported.leave_out(at, text, NO_PUBLISHER)
+        for at, item in contexts:
             self._context(at, item, mine)
 
     def _callback(self, place: Place, item: dict[str, Any], node: str) -> _Callback | None:
@@ -136,7 +154,7 @@ class _Reader:
             period = item.get("period_ns")
             if not isinstance(period, int) or period <= 0:
                 raise wrong(self._document, (*place, "period_ns"), "must be a whole number above 0")
-            name = self._free(f"{node}/timer/{_period(period)}")
+            name = self._free(f"{node}/timer/{period_name(period)}")
             if period / 1e6 > MOST_MS:
                 self._imported.leave_out(
                     (*place, "period_ns"), "longer than an hour: an hour is taken"
@@ -164,11 +182,35 @@ class _Reader:
             item, place, {"topic_name": "", "callback_names": "", **_ORDER}
         )
         names = texts(self._document, item.get("callback_names"), (*place, "callback_names"))
-        for name in names or [UNDEFINED]:
+        for name in names:
             if name in mine:
                 mine[name].publishes.append(topic)
-            else:
-                self._imported.leave_out(place, f"nobody knows which callback publishes '{topic}'")
+
+    def _guess_publishers(
+        self, node: str, contexts: list[dict[str, Any]], mine: dict[str, _Callback]
+    ) -> set[str]:
+        """Let a callback publish what is known to come from topics, but not from which callback.
+
+        The only timer of the node, else the last callback that takes one of these topics. The
+        topics that a callback was found for are returned.
+        """
+        guessed = set()
+        from_topics: dict[str, list[str]] = {}
+        for item in contexts:
+            if item.get("context_type") in SAMPLED:
+                sent = fit(str(item.get("publisher_topic_name")))
+                from_topics.setdefault(sent, []).append(
+                    fit(str(item.get("subscription_topic_name")))
+                )
+        timers = [c for c in mine.values() if c.kind == "timer"]
+        for sent, taken in from_topics.items():
+            takers = timers if len(timers) == 1 else [c for c in mine.values() if c.topic in taken]
+            if takers and not any(sent in c.publishes for c in mine.values()):
+                takers[-1].publishes.append(sent)
+                text = f"that '{takers[-1].name}' publishes '{sent}' is a guess: '{node}' does"
+                self._guesses.append(fit(text, 1000))
+                guessed.add(sent)
+        return guessed
 
     def _group(self, place: Place, item: dict[str, Any], mine: dict[str, _Callback]) -> None:
         name = fit(text_of(self._document, item, place, "callback_group_name"))
@@ -201,20 +243,25 @@ class _Reader:
         taken, sent = (
             fit(str(item.get(f"{end}_topic_name"))) for end in ("subscription", "publisher")
         )
-        known = ("context_type", "subscription_topic_name", "publisher_topic_name",
+        known = ("context_type", "subscription_topic_name", "publisher_topic_name", "callbacks",
                  "publisher_construction_order", "subscription_construction_order")  # fmt: skip
         self._imported.leave_out_others(item, place, dict.fromkeys(known, ""))
         if kind == "callback_chain":
-            return  # What it says is in variable_passings.
+            # Without callbacks, what it says is in variable_passings.
+            names = texts(self._document, item.get("callbacks"), (*place, "callbacks"))
+            if any(name not in mine for name in names):
+                self._imported.leave_out(place, "it names no callbacks of the node")
+            else:
+                for first, second in pairwise(mine[name] for name in names):
+                    _pass(first, second)
+            return
         readers = [c for c in mine.values() if sent in c.publishes]
         writers = [c for c in mine.values() if c.topic == taken]
-        if kind not in ("use_latest_message", "inherit_unique_stamp", "tilde"):
-            how = (
-                "how, the file does not say"
-                if kind == UNDEFINED
-                else f"by '{kind}': not known here"
-            )
-            self._imported.leave_out(place, f"from '{taken}' to '{sent}', {how}")
+        way = f"from '{taken}' to '{sent}'"
+        if kind == UNDEFINED:
+            self._imported.leave_out(place, f"{way}, how, the file does not say", NO_TYPE)
+        elif kind not in SAMPLED:
+            self._imported.leave_out(place, f"{way}, by '{kind}': not known here")
         elif not readers or not writers:
             self._imported.leave_out(place, f"no callbacks take '{taken}' and publish '{sent}'")
         else:
@@ -264,30 +311,16 @@ class _Reader:
         return item
 
     def _break_circles(self) -> list[str]:
-        """Let something from outside release one callback of each circle, and return what to say.
-
-        Those that nothing released within the circle are taken away, until only circles are left.
-        """
+        """Let something from outside release a callback of each circle, and return what to say."""
         said = []
-        left = {c.name: c for c in self._callbacks.values() if c.topic}
-        while left:
-            sent = {topic for c in left.values() for topic in c.publishes}
-            free = [c for c in left.values() if c.topic not in sent]
-            for callback in free:
-                del left[callback.name]
-            if not free:
-                # Back from any of these, by what releases it, until one comes a second time.
-                way = [next(iter(left.values()))]
-                while way[-1] not in way[:-1]:
-                    way.append(next(c for c in left.values() if way[-1].topic in c.publishes))
-                callback = left.pop(way[-1].name)
-                callback.is_guess = True
-                text = (
-                    f"callbacks release each other in a circle, so period_ms of '{callback.name}'"
-                )
-                said.append(
-                    fit(f"{text} is a guess in place of its topic '{callback.topic}'", 1000)
-                )
+        callbacks = self._callbacks
+        topics = {name: [c.topic] for name, c in callbacks.items() if c.topic}
+        for name in circles(topics, {name: c.publishes for name, c in callbacks.items()}):
+            callbacks[name].is_guess = True
+            text = (
+                f"{IN_CIRCLE} '{name}' is a guess in place of its topic '{callbacks[name].topic}'"
+            )
+            said.append(fit(text, 1000))
         return said
 
     def _missing(self, kinds: dict[str, str]) -> list[str]:
@@ -298,6 +331,7 @@ class _Reader:
                 text = f"nobody in the file publishes '{callback.topic}', so period_ms of "
                 text += f"'{callback.name}' is a guess: say how often it comes"
                 missing.append(fit(text, 1000))
+        missing += self._guesses
         for name in {c.executor: None for c in self._callbacks.values() if c.executor not in kinds}:
             missing.append(fit(f"the kind of executor '{name}' is a guess", 1000))
         return missing
@@ -328,6 +362,49 @@ class _Reader:
             return None
         return {"name": name, "callbacks": way}
 
+    def _in_order(self) -> Iterator[_Callback]:
+        """Yield each callback after those that release it, and after those whose data it reads.
+
+        Where reading goes round in a circle, only the first is kept.
+        """
+        left = dict(self._callbacks)
+        while left:
+            sent = {topic for c in left.values() for topic in c.publishes}
+            released = [c for c in left.values() if c.is_guess or c.topic not in sent]
+            free = [c for c in released if not sent.intersection(c.reads)] or released[:1]
+            yield from free
+            for callback in free:
+                del left[callback.name]
+
+    def _found_paths(self) -> list[dict[str, Any]]:
+        """Return the longest way to each callback that data end in."""
+        ways: dict[str, list[str]] = {}
+        """The longest to each topic so far."""
+        ends: list[list[str]] = []
+        all_taken = {topic for c in self._callbacks.values() for topic in (c.topic, *c.reads)}
+        for callback in self._in_order():
+            taken = [*callback.reads, *([] if callback.is_guess else [callback.topic])]
+            before = [ways[topic] for topic in taken if topic in ways]
+            way = [*max(before, key=len, default=[]), callback.name]
+            for topic in callback.publishes:
+                ways[topic] = max(ways.get(topic, []), way, key=len)
+            if len(way) > 1 and not all_taken.intersection(callback.publishes):
+                ends.append(way)
+        nodes = {callback.name: callback.node for callback in self._callbacks.values()}
+        chains: list[dict[str, Any]] = []
+        used: set[str] = set()
+        for way in sorted(ends, key=len, reverse=True)[:1000]:
+            first, last = (nodes[way[i]] for i in (0, -1))
+            name, number = fit(f"{first} to {last}", 190), 1
+            while (free := name if number == 1 else f"{name} #{number}") in used:
+                number += 1
+            used.add(free)
+            chains.append({"name": free, "callbacks": way})
+        if chains:
+            text = "none is named: those are taken that the topics make"
+            self._imported.leave_out(("named_paths",), text)
+        return chains
+
 
 def _through(mine: Sequence[_Callback], taken: str, sent: str) -> list[str]:
     """Return the callbacks of a node from one topic to another: one, or two that pass data."""
@@ -353,11 +430,3 @@ def _pass(writer: _Callback, reader: _Callback) -> None:
         topic = fit(f"{writer.name} to {reader.name}")
         writer.publishes.append(topic)
         reader.reads.append(topic)
-
-
-def _period(ns: int) -> str:
-    """Return a period as executors name their timers."""
-    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
-        if ns % size == 0:
-            return f"{ns // size}{unit}"
-    return f"{ns}ns"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,13 @@ from rclrt_analysis.model import ModelError, System
 from rclrt_analysis.model.chains import make_chain
 from rclrt_analysis.model.document import Document, Place, parse_document
 from rclrt_analysis.model.read import build_system
+from rclrt_analysis.plan.openings import Filler
 
 UNDEFINED = "UNDEFINED"
 MOST_MS = 3_600_000
 """The longest time that a model has."""
+GUESSED_MS = 1000
+"""Period of what comes from outside, until somebody says."""
 ALIKE = 3
 """Losses of one kind are listed one by one up to this number."""
 
@@ -47,26 +50,46 @@ class Imported:
     drafts: list[tuple[dict[str, Any], str]] = field(default_factory=list)
     kinds: dict[str, list[int]] = field(default_factory=dict)
     """The indices in `left_out` of each kind of loss: these differ in names and numbers."""
+    named: set[str] = field(default_factory=set)
+    """The kinds that have a name of their own, which goes on after a number."""
 
-    def leave_out(self, place: Place, why: str) -> None:
-        """Note what is not in the model."""
+    def leave_out(self, place: Place, why: str, kind: str = "") -> None:
+        """Note what is not in the model.
+
+        Parameters
+        ----------
+        kind
+            What it is one of, in the plural: "contexts without a type". "": what differs in names.
+        """
         name = ".".join(str(part) for part in place)
-        kind = re.sub(r"'[^']*'", "'*'", why)
-        if why == "not known here":
-            kind = f"{place[-1]} {kind}"
+        if kind:
+            self.named.add(kind)
+        elif why == "not known here":
+            kind = f"{place[-1]} {why}"
+        else:
+            kind = re.sub(r"'[^']*'", "'*'", why)
         self.kinds.setdefault(kind, []).append(len(self.left_out))
         self.left_out.append(f"{self.document.where(place)}: {name}: {why}")
 
     def losses(self) -> Iterator[str]:
         """Yield what was left out; of many of one kind the first, and where the others are."""
-        for numbers in self.kinds.values():
+        for kind, numbers in self.kinds.items():
             texts = [self.left_out[number] for number in numbers]
             if len(texts) <= ALIKE:
                 yield from texts
                 continue
             lines = [text.removeprefix(self.document.path)[1:].partition(":")[0] for text in texts]
             more = ", ".join(lines[1:9]) + (", ..." if len(lines) > 9 else "")
-            yield f"{texts[0]} (and {len(texts) - 1} more like this: lines {more})"
+            head = f"{len(texts)} {kind}: " if kind in self.named else ""
+            yield f"{head}{texts[0]} (and {len(texts) - 1} more like this: lines {more})"
+
+    def summary(self) -> str:
+        """Return how much was left out: the kinds that have names, and the number of others."""
+        named = {k: len(n) for k, n in self.kinds.items() if k in self.named}
+        parts = [f"{count} {kind}" for kind, count in named.items()]
+        if count := len(self.left_out) - sum(named.values()):
+            parts.append(f"{count} things of {len(self.kinds) - len(named)} kinds")
+        return ", ".join(parts)
 
     def leave_out_others(self, item: Any, place: Place, known: Mapping[str, str]) -> None:
         """Note the fields that nobody here knows, and those that a model has no place for.
@@ -109,6 +132,40 @@ def fit(text: str, most: int = 4000) -> str:
     if len(text) <= most:
         return text
     return f"{text[: most - 9]}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def period_name(ns: int) -> str:
+    """Return a period as executors name their timers."""
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if ns % size == 0:
+            return f"{ns // size}{unit}"
+    return f"{ns}ns"
+
+
+IN_CIRCLE = "callbacks release each other in a circle, so period_ms of"
+
+
+def circles(
+    released_by: Mapping[str, Sequence[str]], publishes: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Return a callback of each circle in which callbacks release each other by topics.
+
+    Those that nothing released within a circle are taken away, until only circles are left.
+    """
+    found, left = [], dict(released_by)
+    while left:
+        senders = {topic: name for name in left for topic in publishes[name]}
+        free = [name for name, topics in left.items() if not senders.keys() & {*topics}]
+        if not free:
+            # Back from any of these, by what releases it, until one comes a second time.
+            way = [next(iter(left))]
+            while way[-1] not in way[:-1]:
+                way.append(next(senders[topic] for topic in left[way[-1]] if topic in senders))
+            found.append(way[-1])
+            free = way[-1:]
+        for name in free:
+            del left[name]
+    return found
 
 
 def items(
@@ -198,7 +255,8 @@ def check(imported: Imported, schema: Path, system: System | None = None) -> Non
 
 def _read(content: dict[str, Any], imported: Imported, schema: Path) -> System:
     text = to_yaml(Imported(imported.document, content))
-    return build_system(parse_document(text, "what is made of it"), schema)
+    document = parse_document(text, "what is made of it")
+    return build_system(document, schema, Filler(places_too=True))
 
 
 def _wrong(
@@ -216,5 +274,9 @@ def _wrong(
             return problem
     if system is None:
         return ""
-    _, problems = make_chain(chain, (), system, lambda item, _, key: item.get(key))
+    _, problems = make_chain(chain, (), system, _ns)
     return problems[0][1] if problems else ""
+
+
+def _ns(item: Mapping[str, Any], _: Place, key: str) -> int | None:
+    return round(item[key] * 10**6) if key in item else None

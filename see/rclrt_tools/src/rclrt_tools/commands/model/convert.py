@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Take over what other tools' files say, or write one for them.
 
-Reads a CARET architecture file (as a model that lacks the times), a contract of play_launch, or the
-parameters of Autoware's pipeline latency monitor (as chains for a model). What is not taken over is
-listed at the top of what it prints, and counted on the error output. What it prints is read by
-analyze, or goes into a model: a chain that no model can have stands in a comment, as a draft.
+Reads as a model that lacks the times: a CARET architecture file, a contract of play_launch or its
+system_model.yaml. Reads as chains for a model: Autoware's pipeline latency monitor, processing time
+checker and topics of the component state monitor, and with --model the chains of a contract. Reads
+as a parameters file: a system file of play_launch. What is not taken over is listed at the top of
+what it prints, and counted on the error output. What it prints is read by analyze, or goes into a
+model: a chain that no model can have stands in a comment, as a draft.
 With --to caret it writes a model as a CARET architecture file. Exits with 1 if nothing is left,
 with 2 if the file is none of these.
 """
@@ -16,7 +18,7 @@ import argparse
 import sys
 from pathlib import Path
 
-FORMATS = ("caret", "play_launch", "autoware")
+TOOLS = ("caret", "play_launch", "autoware")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="what to read, YAML")
     way = parser.add_mutually_exclusive_group()
     way.add_argument(
-        "--from", dest="source", choices=FORMATS, help="its format; by default what it looks like"
+        "--from", dest="source", choices=TOOLS, help="its format; by default what it looks like"
     )
     way.add_argument("--to", dest="target", choices=("caret",), help="FILE is a model: write it so")
     parser.add_argument(
@@ -54,42 +56,16 @@ def run(arguments: argparse.Namespace) -> int:
         system: System | None = None
         if arguments.model:
             system = read_open(arguments.model, schema).system
-        kind = arguments.source or _format(document.content)
-        if kind is None:
-            about = "a CARET architecture, a play_launch contract with chains, or a latency monitor"
-            text = f"this is not {about}. If it is, say which with --from {', '.join(FORMATS)}"
-            raise ModelError([f"{arguments.file}: {text}"])
-        if kind == "caret":
-            imported = convert.from_caret(document)
-        elif kind == "play_launch":
-            imported = convert.from_contract(document, system)
-        else:
-            imported = convert.from_autoware(document, system)
+        read = convert.reader_of(document, arguments.source)
+        imported = read(document, system)
         convert.check(imported, schema, system)
     except ModelError as error:
         print(error, file=sys.stderr)
         return 2
     print(convert.to_yaml(imported), end="")
-    if count := len(imported.left_out):
-        text = f"things not taken over: {count}, of {len(imported.kinds)} kinds; listed at the top"
-        print(text, file=sys.stderr)
+    if imported.left_out:
+        print(f"not taken over: {imported.summary()}; listed at the top", file=sys.stderr)
     if count := len(imported.drafts):
         text = f"drafts of chains: {count}, in comments at the top, which say what is missing"
         print(text, file=sys.stderr)
     return 0 if imported.content else 1
-
-
-def _format(content: object) -> str | None:
-    """Return the format by what only a file of that format has."""
-    if not isinstance(content, dict):
-        return None
-    if isinstance(content.get("nodes"), list) and (
-        "named_paths" in content or "executors" in content
-    ):
-        return "caret"
-    if isinstance(content.get("chains"), dict):
-        return "play_launch"
-    inner: object = content
-    for key in ("/**", "ros__parameters", "processing_steps"):
-        inner = inner.get(key) if isinstance(inner, dict) else None
-    return "autoware" if inner is not None else None
