@@ -16,6 +16,7 @@
 
 #include "rcl/arguments.h"
 #include "rcl/context.h"
+#include "rcl/domain_id.h"
 #include "rcl/error_handling.h"
 #include "rcl/event_callback.h"
 #include "rcl/init_options.h"
@@ -106,11 +107,11 @@ inline rclrt_core::Status make_engine(
     if (!status.ok()) {
       return status;
     }
-    if (
-      rcl_init_options_get_domain_id(rcl_context_get_init_options(&context), &domain_id) !=
-      RCL_RET_OK) {
+    const rcl_init_options_t * const made_with = rcl_context_get_init_options(&context);
+    if (rcl_init_options_get_domain_id(made_with, &domain_id) != RCL_RET_OK) {
       rcl_reset_error();
     }
+    domain_id = domain_id == RCL_DEFAULT_DOMAIN_ID ? 0 : domain_id;  // Nobody has said one.
   }
   ConfiguredEngineOptions configured = configured_engine_options(
     options, std::move(engine_options), std::move(files), middleware_in_use());
