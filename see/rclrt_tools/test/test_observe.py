@@ -399,6 +399,56 @@ def test_processes_are_connected_by_their_messages() -> None:
     assert observed(*two_processes(boot=b"b" * 16)).overheads.transport == 0
 
 
+@pytest.mark.parametrize(
+    ("fields", "transport"),
+    [
+        ({}, 1),
+        ({"cpus": 6}, 1),  # The only thread of the reader.
+        ({"thread": 9}, 1),  # Another one, on the only CPU.
+        ({"cpus": 6, "thread": 9}, 3),
+    ],
+)
+def test_a_message_that_waits_for_other_jobs_is_not_on_its_way(
+    fields: dict[str, int], transport: int
+) -> None:
+    """It was published at 1 ms and seen at 4 ms; from 2 ms on the reader had another job."""
+    first, second = two_processes()
+    other = jobs(1, (2, 2, 4, 2), **{"cpus": 2} | fields)
+    entries = {**second.callbacks, 1: timer("u", 20 * MS, 2)}
+    second = replace(second, callbacks=entries, records=np.concatenate((second.records, other)))
+    assert observed(first, second).overheads.transport == transport * MS
+
+
+def test_messages_that_wait_for_other_programs_take_the_usual_time() -> None:
+    first, second = two_processes()
+    first, second = (replace(one, records=np.tile(one.records, 3)) for one in (first, second))
+    for one, step in ((first, 3), (second, 1)):
+        again = np.repeat(np.arange(3), step)
+        for name in ("release_ns", "ready_ns", "start_ns", "end_ns"):
+            one.records[name] += again * 40 * MS
+        one.records["sequence"] += 100 * again.astype(np.uint64)
+        known = one.records["message"] != layout.NO_MESSAGE
+        one.records["message"][known] += again.astype(np.uint64)[known]
+    for name in ("release_ns", "ready_ns", "start_ns", "end_ns"):
+        second.records[name][2] += 7 * MS
+    assert observed(first, second).overheads.transport == 10 * MS
+    second.records["policy"], second.records["priority"] = layout.POLICY_OTHER, 0
+    assert observed(first, second).overheads.transport == 3 * MS
+
+
+@pytest.mark.parametrize("apart", [1, 0])
+def test_a_burst_at_the_start_is_no_source_that_goes_on(apart: int) -> None:
+    entries = {0: timer("t", 20 * MS), 1: Entry("s", 1, "", 1, layout.KIND_SUBSCRIPTION)}
+    burst = [(i * apart, i * apart + 1, i * apart + 2, 1) for i in range(4)]
+    messages = jobs(1, *burst, cause=layout.CAUSE_MESSAGE, priority=9)
+    records = np.concatenate(
+        (jobs(0, *((20 * i, 20 * i, 20 * i + 1, 1) for i in range(51))), messages)
+    )
+    callback = observed(Trace(entries, records, 0, ISOLATED)).callback_of["s"]
+    assert callback.period == 1001 * MS // 4
+    assert callback.jitter == 3 * (callback.period - apart * MS)
+
+
 def test_messages_from_outside_that_come_in_bursts_have_a_jitter() -> None:
     entries = {0: Entry("s", 1, "", 1, layout.KIND_SUBSCRIPTION)}
     times = [(0, 0, 1, 1), (1, 1, 2, 1), (30, 30, 31, 1), (60, 60, 61, 1), (61, 61, 62, 1)]

@@ -117,8 +117,8 @@ REAL_TIME = (layout.POLICY_FIFO, layout.POLICY_RR, layout.POLICY_DEADLINE, layou
 
 def _is_real_time(part: Part) -> bool:
     """Return whether one of our executors ran all jobs in real time."""
-    policies = {int(one) for jobs in part.ran.values() for one in np.unique(jobs["policy"])}
-    return part.header.model != layout.MODEL_UNKNOWN and policies <= set(REAL_TIME)
+    real_time = part.values_of("policy") <= set(REAL_TIME)
+    return part.header.model != layout.MODEL_UNKNOWN and real_time
 
 
 def opened(

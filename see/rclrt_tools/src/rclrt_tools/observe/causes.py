@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rclrt_tools.observe.parts import Ints, Key, Part, joined
+from rclrt_tools.observe.scheduling import FAIR
+from rclrt_tools.observe.times import Busy
 from rclrt_tools.trace import Records, layout
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -29,6 +31,7 @@ class Causes:
         By callback: how many jobs were released nobody knows by what.
     transport
         Longest time from a publication, or the end of the job it was in, to the release, ns.
+        Without the time in which the reader's executor, or its CPUs, had other jobs.
     missing
         By callback: executors of its process that released jobs of it, and whose trace is not here.
     circle
@@ -73,6 +76,31 @@ class _Publications:
         return np.where(same, place, -1)  # What is unknown is not among them.
 
 
+class _Hindered:
+    """When all threads of a reader's executor, or all of its CPUs, had jobs.
+
+    Parameters
+    ----------
+    by_cpus
+        When all of some CPUs had jobs, by clock and mask: kept for other readers.
+    """
+
+    def __init__(
+        self, parts: Sequence[Part], reader: Part, by_cpus: dict[tuple[bytes, int], Busy]
+    ) -> None:
+        cpus = reader.cpus
+        self._busy = [Busy([reader], len(reader.values_of("thread")))]
+        if (key := (reader.clock, cpus)) not in by_cpus:
+            beside = [one for one in parts if one.clock == reader.clock and not one.cpus & ~cpus]
+            by_cpus[key] = Busy(beside, max(1, cpus.bit_count()))
+        self._busy.append(by_cpus[key])
+
+    def between(self, begin: Ints, end: Ints) -> Ints:
+        """Return for how long that was so between these instants, ns."""
+        times: Ints = np.max([one.until(end) - one.until(begin) for one in self._busy], axis=0)
+        return times
+
+
 def _mix(records: Records) -> Ints:
     mixed: Ints = (records["publisher"].astype(np.uint64) * ODD + records["message"]).view(np.int64)
     return mixed
@@ -84,8 +112,8 @@ def causes_of(parts: Sequence[Part], timers: set[Key], longest: bool = True) -> 
     Parameters
     ----------
     longest
-        Whether `transport` is the longest time. Otherwise it is that of the callback whose median
-        is the longest.
+        Whether `transport` is the longest time where readers run in real time. Others may have
+        waited for other programs: of them it is the median.
     """
     found = Causes()
     number = {
@@ -95,7 +123,10 @@ def causes_of(parts: Sequence[Part], timers: set[Key], longest: bool = True) -> 
     }
     publications = _Publications.of(parts)
     by_edge: dict[tuple[Key, Key], Ints] = {}
+    by_cpus: dict[tuple[bytes, int], Busy] = {}
     for i, part in enumerate(parts):
+        hindered = _Hindered(parts, part, by_cpus)
+        longest_way = longest and not part.values_of("policy") & set(FAIR)
         for id_, jobs in part.ran.items():
             key = (i, id_)
             if key in timers:
@@ -115,9 +146,10 @@ def causes_of(parts: Sequence[Part], timers: set[Key], longest: bool = True) -> 
                 by_edge[source, key] = releases
                 most = int(np.unique(sequence, return_counts=True)[1].max())
                 found.edges[source, key] = most
-                late = jobs["release_ns"][chosen] - published
+                release = jobs["release_ns"][chosen]
+                way = release - published - hindered.between(published, release)
                 found.transport = max(
-                    found.transport, int(late.max() if longest else np.median(late))
+                    found.transport, int(way.max() if longest_way else np.median(way))
                 )
             lost = part.lost.get(id_, jobs[:0])
             lost = lost[lost["cause"] != layout.CAUSE_JOB]

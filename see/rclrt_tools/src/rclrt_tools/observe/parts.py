@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,6 +73,15 @@ class Part:
     def clock(self) -> bytes:
         """Parts with the same have the same clock."""
         return self.header.boot_id
+
+    def values_of(self, field: str) -> set[int]:
+        """Return the values of a field of all jobs that ran."""
+        return {int(one) for jobs in self.ran.values() for one in np.unique(jobs[field])}
+
+    @property
+    def cpus(self) -> int:
+        """The mask of all CPUs that jobs could use."""
+        return functools.reduce(operator.or_, self.values_of("cpus"), 0)
 
 
 def parts_of(traces: Sequence[tuple[str, Trace]]) -> list[Part]:

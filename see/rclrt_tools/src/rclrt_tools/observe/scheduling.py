@@ -146,9 +146,8 @@ def _threads(part: Part, executor: dict[str, Any], kind: str) -> None:
     if kind != "preemptive":
         return
     waited = any(np.any(j["waited_for"] == layout.WAITED_FOR_THREAD) for j in part.ran.values())
-    seen = {thread for jobs in part.ran.values() for thread in np.unique(jobs["thread"]).tolist()}
     if waited:
-        executor["threads"] = min(100_000, max(1, len(seen)))
+        executor["threads"] = min(100_000, max(1, len(part.values_of("thread"))))
 
 
 def _groups(part: Part, found: Scheduling, label: str) -> None:

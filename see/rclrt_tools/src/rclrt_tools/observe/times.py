@@ -18,6 +18,8 @@ from rclrt_tools.trace import Records, layout
 
 NEARLY = 1.1
 """Arrivals whose mean gap is no more than so many times the least are taken as sporadic."""
+BURST = 0.1
+"""What all came within this share of a trace is a burst, no source that goes on."""
 
 
 def grid(release: Ints) -> int:
@@ -38,39 +40,39 @@ def arrivals(release: Ints, span: int) -> tuple[int, int]:
     release
         Sorted, not empty.
     span
-        Of the whole trace: what came once came once in this time.
+        Of the whole trace: what came once, or in one burst, came once in this time.
     """
-    if len(release) == 1:
-        return max(1, span), 0
-    least = int(np.diff(release).min())
-    mean = int(release[-1] - release[0]) // (len(release) - 1)
-    if mean <= least * NEARLY:
-        return max(1, least), 0
-    period = max(1, mean)
+    apart = int(release[-1] - release[0])
+    if apart < BURST * span or len(release) == 1:
+        period = max(1, span // len(release))
+    else:
+        least = int(np.diff(release).min())
+        period = max(1, apart // (len(release) - 1))
+        if period <= least * NEARLY:
+            return max(1, least), 0
     ahead = np.arange(len(release), dtype=np.int64) * period - release
     return period, int((ahead - np.minimum.accumulate(ahead)).max())
 
 
 class Busy:
-    """When any job of some executors was under way."""
+    """When jobs of some executors were under way: any, or so many at once."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], many: int = 1) -> None:
         every = [mine for part in parts for mine in part.ran.values()]
-        start, end = (times_of(every, which) for which in ("start_ns", "end_ns"))
-        order = np.argsort(start, kind="stable")
-        start, end = start[order], np.maximum.accumulate(end[order])
-        begins = np.flatnonzero(np.append(True, start[1:] > end[:-1])[: len(start)])
-        self._start = start[begins]
-        self._end = end[np.append(begins[1:], len(start)) - 1] if len(start) else end
-        self._before = np.append(0, np.cumsum(self._end - self._start))
+        time = np.concatenate([times_of(every, which) for which in ("start_ns", "end_ns")])
+        order = np.argsort(time, kind="stable")
+        under_way = np.cumsum(np.where(order < len(order) // 2, 1, -1))
+        # Before all of them: no job.
+        self._time = np.append(np.iinfo(np.int64).min // 2, time[order])
+        self._busy = np.append(False, under_way >= many)
+        self._before = np.append(0, np.cumsum(np.diff(self._time) * self._busy[:-1]))
 
     def until(self, time: Ints) -> Ints:
         """Return for how long that was so before each of these instants, ns."""
-        if not len(self._start):
-            return np.zeros(len(time), dtype=np.int64)
-        stretch = np.searchsorted(self._start, time, side="right") - 1
-        inside = np.minimum(time, self._end[stretch]) - self._start[stretch]
-        return np.where(stretch < 0, 0, self._before[stretch] + inside)
+        step = np.searchsorted(self._time, time, side="right") - 1
+        inside = (time - self._time[step]) * self._busy[step]
+        found: Ints = self._before[step] + inside
+        return found
 
 
 def _of_each(parts: Sequence[Part], time_of: Callable[[Busy, Records], Ints]) -> dict[Key, Ints]:
@@ -162,7 +164,7 @@ def _is_bounded(part: Part) -> bool:
     header = part.header
     if header.model != layout.MODEL_PRIORITY_EVENTS:
         return header.ordering != layout.ORDER_EDF
-    several = {int(one) for jobs in part.ran.values() for one in np.unique(jobs["priority"])}
+    several = part.values_of("priority")
     return header.ordering != layout.ORDER_EDF and not header.timers_preempt and len(several) > 1
 
 
