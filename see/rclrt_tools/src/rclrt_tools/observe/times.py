@@ -61,10 +61,12 @@ class Busy:
         every = [mine for part in parts for mine in part.ran.values()]
         time = np.concatenate([times_of(every, which) for which in ("start_ns", "end_ns")])
         order = np.argsort(time, kind="stable")
-        under_way = np.cumsum(np.where(order < len(order) // 2, 1, -1))
+        begins = order < len(order) // 2
+        busy = np.cumsum(np.where(begins, np.int8(1), np.int8(-1)), dtype=np.int32) >= many
+        changes = np.flatnonzero(np.diff(busy, prepend=False))
         # Before all of them: no job.
-        self._time = np.append(np.iinfo(np.int64).min // 2, time[order])
-        self._busy = np.append(False, under_way >= many)
+        self._time = np.append(np.iinfo(np.int64).min // 2, time[order[changes]])
+        self._busy = np.append(False, busy[changes])
         self._before = np.append(0, np.cumsum(np.diff(self._time) * self._busy[:-1]))
 
     def until(self, time: Ints) -> Ints:
