@@ -9,6 +9,7 @@ import re
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from rclrt_analysis.model import System
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.arguments import trace_files
 from rclrt_tools.cli import main
-from rclrt_tools.observe.advice import advise
+from rclrt_tools.observe.advice import advise, parameters
 from rclrt_tools.preload import environment
 from rclrt_tools.trace import Trace, layout, read_trace, write_trace
 from rclrt_tools.trace.simulated import to_traces
@@ -121,30 +122,107 @@ def test_a_folder_without_traces_says_why_that_may_be(tmp_path: Path) -> None:
 def test_advice_keeps_the_work_and_its_bounds_hold_in_simulation(kind: str) -> None:
     stock = model(WAIT_SET)
     advice = advise(traces_of(stock), SCHEMA, kind)
-    by_name = advice.system.callback_of
+    by_name = advice.chosen.system.callback_of
     assert {name: one.wcet for name, one in by_name.items()} == {
         one.name: one.wcet for one in stock.callbacks
     }
     assert {name: one.period for name, one in by_name.items()} == {
         one.name: one.period for one in stock.callbacks
     }
-    assert {executor.kind.value for executor in advice.system.executors} == {kind}
+    assert {executor.kind.value for executor in advice.chosen.system.executors} == {kind}
     urgent, slow = by_name["/steer/timer/20ms"].priority, by_name["/camera/timer/50ms"].priority
     assert urgent is not None
     assert slow is not None
     assert urgent > slow
-    run = simulate(advice.system, 5 * S, seed=3)
+    run = simulate(advice.chosen.system, 5 * S, seed=3)
     worst = run.worst()
-    for bound in advice.result.callbacks:
+    for bound in advice.chosen.result.callbacks:
         assert bound.bound is not None
         assert worst[bound.name][1] <= bound.bound
 
 
 def test_under_our_executor_the_short_timer_no_longer_waits_for_the_long_callback() -> None:
     advice = advise(traces_of(model(WAIT_SET)), SCHEMA, "preemptive")
-    bounds = {bound.name: bound.bound for bound in advice.result.callbacks}
+    bounds = {bound.name: bound.bound for bound in advice.chosen.result.callbacks}
     assert advice.observed["/steer/timer/20ms"] > 10_000_000
     assert bounds["/steer/timer/20ms"] == 2_000_000
+
+
+TWO_PATHS = """
+executors:
+  - {name: stock, kind: KIND, CORES}
+callbacks:
+  - {name: /a/timer/20ms, kind: timer, executor: stock, period_ms: 20, wcet_ms: 6, publishes: [x]}
+  - {name: /b/subscription/x, kind: subscription, executor: stock, wcet_ms: 4, triggers: [x]}
+  - {name: /c/timer/25ms, kind: timer, executor: stock, group: g, period_ms: 25, wcet_ms: 8}
+  - {name: /d/timer/50ms, kind: timer, executor: stock, group: g, period_ms: 50, wcet_ms: 8}
+"""
+
+
+def two_paths(kind: str, cores: str) -> list[tuple[str, Trace]]:
+    return traces_of(model(TWO_PATHS.replace("KIND", kind).replace("CORES", f"cores: {cores}")))
+
+
+def with_fifo(**priorities: int) -> list[tuple[str, Trace]]:
+    """Return traces of executors that nobody knows, whose threads have priorities of their own."""
+    traces = two_paths("isolated, policy: rm", "[0]")
+    for _, trace in traces:
+        for id_, entry in trace.callbacks.items():
+            trace.records["priority"][trace.records["callback"] == id_] = priorities[entry.name[1]]
+    unknown = {"model": layout.MODEL_UNKNOWN, "ordering": layout.ORDER_UNKNOWN}
+    return [(name, replace(t, header=replace(t.header, **unknown))) for name, t in traces]
+
+
+def test_advice_keeps_the_cpus_where_one_alone_would_have_bounds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    traces = two_paths("wait_set_multi, threads: 2", "[0, 1]")
+    advice = advise(traces, SCHEMA, "preemptive")
+    assert any(bound.bound is None for bound in advice.chosen.result.callbacks)
+    assert {executor.cores for executor in advice.chosen.system.executors} == {(0, 1)}
+    one = advise(traces, SCHEMA, "preemptive", [0])
+    assert all(bound.bound is not None for bound in one.chosen.result.callbacks)
+    assert one.chosen.ways["/d/timer/50ms"] > advice.ways["/d/timer/50ms"]
+    write_trace(traces[0][1], tmp_path / "a.trace")
+    main(["trace", "advise", "--cpus", "0", str(tmp_path)])
+    out = capsys.readouterr().out
+    assert re.search(r"/b/subscription/x +1\d\.\d+ +10\.000\n", out), "end of a path: 6 and 4 ms"
+    assert re.search(r"/d/timer/50ms +\d+\.\d+ +\d+\.\d+  longer\n", out)
+
+
+def test_advice_keeps_priorities_that_the_program_has_given_itself() -> None:
+    traces = with_fifo(a=49, b=49, c=1, d=7)
+    advice = advise(traces, SCHEMA, "preemptive")
+    assert {one.name[1]: one.priority for one in advice.chosen.system.callbacks} == {
+        "a": 49, "b": 49, "c": 1, "d": 7,
+    }  # fmt: skip
+    rclrt = yaml.safe_load(parameters(advice))["/**"]["ros__parameters"]["rclrt"]
+    assert rclrt["callbacks"]["/b/subscription/x"]["priority"] == 49
+    assert "inherit_priority" not in rclrt["callbacks"]["/**"], "each has its own"
+
+
+def test_advice_has_priorities_by_rate_where_those_of_the_program_make_callbacks_late(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    traces = with_fifo(a=1, b=1, c=40, d=50)
+    advice = advise(traces, SCHEMA, "preemptive")
+    assert advice.instead is not None
+    assert (advice.instead.late, advice.chosen.late) == (2, 1)
+    assert advice.chosen.system.callback_of["/a/timer/20ms"].priority == 3
+    write_trace(traces[0][1], tmp_path / "a.trace")
+    main(["trace", "advise", str(tmp_path)])
+    assert "With the program's own 2 callbacks are late" in capsys.readouterr().out
+
+
+def test_where_cpus_differ_the_file_has_those_of_each_callback() -> None:
+    traces = two_paths("isolated, policy: rm", "[0]")
+    records = traces[0][1].records
+    records["cpus"][records["callback"] == 0] = 2
+    rclrt = yaml.safe_load(parameters(advise(traces, SCHEMA, "preemptive")))["/**"][
+        "ros__parameters"
+    ]["rclrt"]
+    assert rclrt["callbacks"]["/a/timer/20ms"]["cpu_affinity"] == [1]
+    assert rclrt["callbacks"]["/b/subscription/x"]["cpu_affinity"] == [0]
 
 
 def test_the_command_prints_the_table_and_writes_parameters(

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from rclrt_analysis.model import in_ms
 
-from rclrt_tools.observe.causes import Causes, causes_of
+from rclrt_tools.observe.causes import Causes, causes_of, roots_of
 from rclrt_tools.observe.joins import join, joins_of
 from rclrt_tools.observe.parts import Ints, Key, Observed, Part
 from rclrt_tools.observe.scheduling import Scheduled, scheduling_of
-from rclrt_tools.observe.times import arrivals, grid, idle_of, late_of, taken_of
+from rclrt_tools.observe.times import BY_PRIORITY, arrivals, grid, idle_of, late_of, taken_of
 from rclrt_tools.trace import NO_DEADLINE, Records, layout
 from rclrt_tools.trace.layout import LONGEST
 
@@ -243,7 +243,13 @@ def _names(parts: Sequence[Part]) -> dict[Key, str]:
     return plain
 
 
-def build(parts: Sequence[Part], name: str, executor: str, with_idle: bool = True) -> Observed:
+def build(
+    parts: Sequence[Part],
+    name: str,
+    executor: str,
+    with_idle: bool = True,
+    with_ways: bool = False,
+) -> Observed:
     """Return the model; see `rclrt_tools.observe.observe`.
 
     Parameters
@@ -251,6 +257,8 @@ def build(parts: Sequence[Part], name: str, executor: str, with_idle: bool = Tru
     with_idle
         Whether times in which jobs were ready and none ran are in the model, and the longest way of
         a message. They are those of other programs, above all.
+    with_ways
+        Whether it says how long jobs took since the release of what has led to them.
     """
     builder = Builder(parts, executor, with_idle)
     observed = Observed({"name": name[:MOST_NAME] or "observed"})
@@ -267,6 +275,12 @@ def build(parts: Sequence[Part], name: str, executor: str, with_idle: bool = Tru
             observed.jobs += len(jobs)
             longest = int((jobs["end_ns"] - jobs["release_ns"]).max())
             observed.responses[item["name"]] = longest
+            if set(np.unique(jobs["policy"])) <= BY_PRIORITY:
+                observed.priorities[item["name"]] = int(jobs["priority"].min())
+    if with_ways:
+        for (i, id_), roots in roots_of(parts, set(builder.timers), builder.causes):
+            longest = int((parts[i].ran[id_]["end_ns"] - roots).max())
+            observed.ways[builder.names[i, id_]] = longest
     overheads = {
         "dispatch_ms": builder.dispatch,
         "transport_ms": builder.causes.transport,

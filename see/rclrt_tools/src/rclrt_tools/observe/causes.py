@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -116,11 +116,7 @@ def causes_of(parts: Sequence[Part], timers: set[Key], longest: bool = True) -> 
         waited for other programs: of them it is the median.
     """
     found = Causes()
-    number = {
-        (part.clock, part.header.process, part.header.executor): i
-        for i, part in enumerate(parts)
-        if part.header.executor
-    }
+    number = _numbers(parts)
     publications = _Publications.of(parts)
     by_edge: dict[tuple[Key, Key], Ints] = {}
     by_cpus: dict[tuple[bytes, int], Busy] = {}
@@ -158,6 +154,15 @@ def causes_of(parts: Sequence[Part], timers: set[Key], longest: bool = True) -> 
                 found.outside[key] = np.sort(outside)
     _cut_circles(found, by_edge)
     return found
+
+
+def _numbers(parts: Sequence[Part]) -> dict[tuple[bytes, int, int], int]:
+    """Return the number of each part that says which executor it is."""
+    return {
+        (part.clock, part.header.process, part.header.executor): i
+        for i, part in enumerate(parts)
+        if part.header.executor
+    }
 
 
 def _sources(
@@ -198,12 +203,48 @@ def _sources(
     return found
 
 
+def roots_of(parts: Sequence[Part], timers: set[Key], causes: Causes) -> Iterator[tuple[Key, Ints]]:
+    """Yield for each callback when that was released which has led to each of its jobs, ns."""
+    roots = {
+        (i, id_): jobs["release_ns"]
+        for i, part in enumerate(parts)
+        for id_, jobs in part.ran.items()
+    }
+    number, publications = _numbers(parts), _Publications.of(parts)
+    links = []
+    for key, release in roots.items():
+        part = parts[key[0]]
+        found = (
+            [] if key in timers else _sources(parts, number, publications, part, part.ran[key[1]])
+        )
+        for source, chosen, sequence, _ in found:
+            if (source, key) not in causes.edges or parts[source[0]].clock != part.clock:
+                continue  # Part of a circle, or of a machine with another clock.
+            place = _place_of(parts[source[0]].ran[source[1]], sequence)
+            links.append((source, key, np.flatnonzero(chosen)[place >= 0], place[place >= 0]))
+        roots[key] = release.copy()
+    changed = True
+    while changed:  # As many times as the longest way has steps.
+        changed = False
+        for source, key, mine, place in links:
+            origin = roots[source][place]
+            changed = changed or not np.array_equal(roots[key][mine], origin)
+            roots[key][mine] = origin
+    yield from roots.items()
+
+
+def _place_of(jobs: Records, sequence: Ints) -> Ints:
+    """Return the places of the jobs with these numbers, or -1."""
+    order = np.argsort(jobs["sequence"])
+    numbers = jobs["sequence"][order]
+    place = np.minimum(np.searchsorted(numbers, sequence), len(numbers) - 1)
+    return np.where(numbers[place] == sequence, order[place], -1)
+
+
 def _ends(publishers: Records, sequence: Ints, otherwise: Ints) -> Ints:
     """Return when the jobs with these numbers ended."""
-    order = np.argsort(publishers["sequence"])
-    numbers = publishers["sequence"][order]
-    place = np.minimum(np.searchsorted(numbers, sequence), len(numbers) - 1)
-    return np.where(numbers[place] == sequence, publishers["end_ns"][order][place], otherwise)
+    place = _place_of(publishers, sequence)
+    return np.where(place >= 0, publishers["end_ns"][place], otherwise)
 
 
 def _cut_circles(found: Causes, by_edge: Mapping[tuple[Key, Key], Ints]) -> None:

@@ -160,8 +160,9 @@ def merge(observed: Observed, name: str, members: Sequence[str], wcet: int) -> b
         first.pop("group", None)
     if not topics:
         del first["publishes"]
-    longest = [observed.responses.pop(member, 0) for member in members]
-    observed.responses[name] = max(longest)
+    for table in (observed.responses, observed.ways, observed.priorities):
+        if known := [table.pop(member) for member in members if member in table]:
+            table[name] = max(known)
     keep(observed, lambda one: one is first or one["name"] not in members)
     return True
 

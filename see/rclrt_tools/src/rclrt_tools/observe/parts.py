@@ -29,6 +29,10 @@ class Observed:
         By place in `content["callbacks"]`: what the records say besides.
     responses
         By name of the callback: the longest time from the release of a job to its end, ns.
+    ways
+        The same from the release of what has led to the job, where that was asked for.
+    priorities
+        By name of the callback: its priority, if all of its jobs ran under SCHED_FIFO or SCHED_RR.
     silent
         Names of callbacks of which no job ran.
     doubts
@@ -38,6 +42,8 @@ class Observed:
     content: dict[str, Any]
     remarks: list[str] = field(default_factory=list)
     responses: dict[str, int] = field(default_factory=dict)
+    ways: dict[str, int] = field(default_factory=dict)
+    priorities: dict[str, int] = field(default_factory=dict)
     silent: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     jobs: int = 0

@@ -50,10 +50,10 @@ def tried(setting: Setting, cpus: Sequence[int]) -> Trial:
     with BackgroundLoad(set(cpus), effort.load):
         robot.observe("wait_set_multi", effort.seconds, traces)
     costs = setting.overheads
-    advice = advise(traces_of(traces), schema(), KIND, None, costs, FACTOR, MARGIN_NS)
+    advice = advise(traces_of(traces), schema(), KIND, cpus[:1], costs, FACTOR, MARGIN_NS)
     file = traces / "rclrt.yaml"
     file.write_text(parameters(advice), encoding="utf-8")
-    watch, stalls, strangers = beside_load(robot, Judged(advice.system), effort, KIND, file)
+    watch, stalls, strangers = beside_load(robot, Judged(advice.chosen.system), effort, KIND, file)
     nodes = yaml.safe_load(scenario.read_text(encoding="utf-8"))["nodes"]
     inputs = {
         f"/{node['name']}/subscription/{name}"
@@ -63,8 +63,8 @@ def tried(setting: Setting, cpus: Sequence[int]) -> Trial:
     }
     late = watch.take_late(inputs)
     return Trial(
-        len(advice.system.callbacks),
-        [one.name for one in advice.result.callbacks if one.bound is None],
+        len(advice.chosen.system.callbacks),
+        [one.name for one in advice.chosen.result.callbacks if one.bound is None],
         sorted({one.name for one in late if one.is_above_bound()}),
         judged(watch, stalls, strangers),
     )
