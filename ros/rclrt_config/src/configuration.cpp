@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <utility>
 
 #include "cie_file.hpp"
@@ -182,6 +183,19 @@ Status Configuration::parse(
   }
   impl_->cpu_count = machine.cpu_count;
   append(document.entries, &impl_->entries);
+  append(document.nodes, &impl_->order);
+  // As rcl merges files: what a later file says of a node takes the place of what an earlier one does, and stays
+  // behind what that says of others.
+  std::map<std::string, std::size_t> ranks;
+  for (const std::string & node : impl_->order) {
+    ranks.emplace(node, ranks.size());
+  }
+  const auto rank = [&ranks](const Entry & entry) {
+    return entry.node.empty() ? ranks.size() : ranks.at(entry.node);
+  };
+  std::stable_sort(
+    impl_->entries.begin(), impl_->entries.end(),
+    [&rank](const Entry & a, const Entry & b) { return rank(a) < rank(b); });
   append(document.executors, &impl_->executors);
   append(document.traces, &impl_->traces);
   append(document.chains, &impl_->chains);
@@ -272,6 +286,11 @@ std::vector<NamedThread> Configuration::threads() const
     all.insert(all.end(), entry.threads.begin(), entry.threads.end());
   }
   return all;
+}
+
+bool names_node(const std::string & pattern, const std::string & node)
+{
+  return NamePattern((pattern.rfind('/', 0) == 0 ? "" : "/") + pattern).matches(node);
 }
 
 std::vector<Finding> Configuration::notes() const { return impl_->notes; }

@@ -20,7 +20,8 @@ namespace rclrt_config
 
 struct Configuration::Impl
 {
-  std::vector<Entry> entries;
+  std::vector<Entry> entries;      ///< in the order in which they are applied
+  std::vector<std::string> order;  ///< Entry::node of all files, as they were first seen
   std::vector<ExecutorEntry> executors;
   std::vector<TraceEntry> traces;
   std::vector<Chain> chains;

@@ -70,6 +70,7 @@ struct AssumedTimes
 struct Entry
 {
   Place place;
+  std::string node;  ///< one of Document::nodes
   Target target = Target::kCallback;
   std::string name;         ///< as it is in the file, made absolute
   NamePattern pattern;      ///< unless it is of a CallbackIsolatedExecutor file:
@@ -125,6 +126,7 @@ struct Document
   std::optional<Place> chains_place;
   std::optional<bool> diagnostics;
   std::vector<NamedThread> threads;  ///< of a CallbackIsolatedExecutor file
+  std::vector<std::string> nodes;    ///< what has ros__parameters, as rcl compares it
   std::vector<rclrt_core::Finding> notes;
 };
 

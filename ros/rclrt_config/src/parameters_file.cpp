@@ -141,7 +141,7 @@ public:
   }
 
 private:
-  void read_namespace(const YAML::Node & map, const std::string & name);
+  void read_namespace(const YAML::Node & map, const std::string & key);
   void read_parameters(const YAML::Node & map, const std::string & node);
   void read_rclrt(const YAML::Node & map, const std::string & node);
   void read_entries(const YAML::Node & map, const std::string & node, Target target);
@@ -162,10 +162,11 @@ private:
   std::map<std::pair<Target, std::string>, int> lines_;
 };
 
-/// Namespaces and nodes, as deep as there are, down to ros__parameters.
-void ParametersReader::read_namespace(const YAML::Node & map, const std::string & name)
+/// Namespaces and nodes, as deep as there are, down to ros__parameters. `key` is what rcl makes of the names so far.
+void ParametersReader::read_namespace(const YAML::Node & map, const std::string & key)
 {
-  for (const YamlField & field : fields_of(map, name.empty() ? "file" : "'" + name + "'")) {
+  const std::string name = (key.empty() || key[0] == '/' ? "" : "/") + key;
+  for (const YamlField & field : fields_of(map, key.empty() ? "file" : "'" + name + "'")) {
     if (--maps_left_ < 0 || name.size() > 4096) {
       throw YamlError(field.name_mark, "the namespaces are nested without end. Remove the alias");
     }
@@ -174,6 +175,7 @@ void ParametersReader::read_namespace(const YAML::Node & map, const std::string 
         throw YamlError(
           field.name_mark, "ros__parameters of which node? Put it under a name such as '/**'");
       }
+      document_.nodes.push_back(key);
       read_parameters(field.value, name);
     } else if (!field.value.IsMap()) {
       throw YamlError(
@@ -181,8 +183,8 @@ void ParametersReader::read_namespace(const YAML::Node & map, const std::string 
                            "' stands outside of ros__parameters. Put it into '/**: "
                            "ros__parameters:'");
     } else {
-      const std::string slash = field.name.empty() || field.name[0] != '/' ? "/" : "";
-      read_namespace(field.value, name + slash + field.name);
+      const bool is_joined = key.empty() || key.back() == '/' || field.name.rfind('/', 0) == 0;
+      read_namespace(field.value, key + (is_joined ? "" : "/") + field.name);
     }
   }
 }
@@ -265,6 +267,7 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
   }
   Entry entry;
   entry.place = place(field.name_mark);
+  entry.node = document_.nodes.back();
   entry.target = target;
   entry.name = is_absolute ? field.name : node + "/" + field.name;
   const std::string problem = NamePattern::problem_with(entry.name);

@@ -3,7 +3,6 @@
 
 #include "arguments.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -89,35 +88,6 @@ namespace detail
 namespace
 {
 
-using Parts = std::vector<std::string>;
-
-Parts split(const std::string & name)
-{
-  Parts parts;
-  std::size_t begin = 0;
-  while (begin <= name.size()) {
-    const std::size_t end = std::min(name.find('/', begin), name.size());
-    if (end > begin) {
-      parts.push_back(name.substr(begin, end - begin));
-    }
-    begin = end + 1;
-  }
-  return parts;
-}
-
-bool matches(const Parts & pattern, std::size_t p, const Parts & name, std::size_t n)
-{
-  if (p == pattern.size()) {
-    return n == name.size();
-  }
-  if (pattern[p] == "**") {
-    return matches(pattern, p + 1, name, n) ||
-           (n < name.size() && matches(pattern, p, name, n + 1));
-  }
-  return n < name.size() && (pattern[p] == "*" || pattern[p] == name[n]) &&
-         matches(pattern, p + 1, name, n + 1);
-}
-
 ParameterValue to_value(const rcl_variant_t & variant)
 {
   if (variant.bool_value != nullptr) {
@@ -146,7 +116,7 @@ void read(const rcl_arguments_t & arguments, const std::string & node, Parameter
   const std::unique_ptr<rcl_params_t, decltype(&rcl_yaml_node_struct_fini)> guard(
     given, &rcl_yaml_node_struct_fini);
   for (std::size_t i = 0; i < given->num_nodes; ++i) {
-    if (!names_node(given->node_names[i], node)) {
+    if (!rclrt_config::names_node(given->node_names[i], node)) {
       continue;
     }
     const rcl_node_params_t & parameters = given->params[i];
@@ -157,11 +127,6 @@ void read(const rcl_arguments_t & arguments, const std::string & node, Parameter
 }
 
 }  // namespace
-
-bool names_node(const std::string & pattern, const std::string & fully_qualified_name)
-{
-  return matches(split(pattern), 0, split(fully_qualified_name), 0);
-}
 
 Parameters given_parameters(const rcl_context_t & context, const rcl_node_t & node)
 {

@@ -40,10 +40,6 @@ namespace detail
 /// lists the node names they are for; the last one counts.
 Parameters given_parameters(const rcl_context_t & context, const rcl_node_t & node);
 
-/// Whether `pattern` is for the node. In a pattern, `*` stands for one part of a name and `**` for
-/// any number of parts, none included; a slash at its beginning may be left out.
-bool names_node(const std::string & pattern, const std::string & fully_qualified_name);
-
 }  // namespace detail
 }  // namespace rclrt_rcl
 

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -19,6 +20,7 @@
 #include "arguments.hpp"
 #include "error_text.hpp"
 #include "fixture.hpp"
+#include "rclrt_config/configuration.hpp"
 
 namespace rclrt_rcl
 {
@@ -150,19 +152,55 @@ TEST_F(NodeParameters, a_file_that_is_not_yaml_is_an_error_with_line_and_column)
       Not(HasSubstr(good))));
 }
 
-TEST_F(NodeParameters, patterns_match_whole_parts_of_names)
+TEST_F(NodeParameters, what_is_for_executors_has_their_precedence)
 {
-  using detail::names_node;
-  EXPECT_TRUE(names_node("/**", "/node"));
-  EXPECT_TRUE(names_node("/**", "/a/b/node"));
-  EXPECT_TRUE(names_node("/**/node", "/node"));
-  EXPECT_TRUE(names_node("/a/**/node", "/a/b/c/node"));
-  EXPECT_TRUE(names_node("node", "/node"));
-  EXPECT_TRUE(names_node("/*", "/node"));
-  EXPECT_FALSE(names_node("/*", "/a/node"));
-  EXPECT_FALSE(names_node("/*/node", "/node"));
-  EXPECT_FALSE(names_node("/no", "/node"));
-  EXPECT_FALSE(names_node("/a/**", "/b/node"));
+  // Files with keys, each of which gives another value; ">" is between nested ones.
+  const std::vector<std::vector<std::string>> cases[] = {
+    {{"/**", "/robot/node"}},
+    {{"/robot/node", "/**"}},
+    {{"/**", "/robot/node"}, {"/**"}},
+    {{"/robot/node"}, {"/**"}},
+    {{"/robot/*", "/*/node"}, {"/robot/*"}, {"/elsewhere", "/robot/*"}},
+    {{"/**/node"}, {"/robot/**"}, {"/**/node"}},
+    {{"robot/node", "/**"}, {"/robot/node"}},
+    {{"robot>node", "/**"}, {"robot/node"}},
+    {{"/>robot>node", "/**"}, {"/robot/node"}},
+    {{"/**>node", "/robot>*"}, {"/**/node"}},
+    {{"/*", "/robot/node", "/node"}, {"/*/*"}},
+  };
+  for (const auto & files : cases) {
+    std::vector<std::string> arguments;
+    rclrt_config::Configuration configuration;
+    std::string shown;
+    int level = 0;
+    for (const auto & keys : files) {
+      std::string text;
+      shown += " |";
+      for (const std::string & key : keys) {
+        shown += " " + key;
+        ++level;
+        std::string closing = "\n";
+        for (std::size_t begin = 0; begin <= key.size();) {
+          const std::size_t end = std::min(key.find('>', begin), key.size());
+          text += "\"" + key.substr(begin, end - begin) + "\": {";
+          closing.insert(0, "}");
+          begin = end + 1;
+        }
+        const std::string number = std::to_string(level);
+        text += "ros__parameters: {level: " + number +
+                ", rclrt: {callbacks: {timer/100ms: {queue_priority: " + number + "}}}}" + closing;
+      }
+      arguments.insert(arguments.end(), {"--params-file", write_file(text)});
+      const auto status = configuration.load(files_.back());
+      ASSERT_TRUE(status.ok()) << shown << ": " << status.message();
+    }
+    const auto node = make(arguments, {}, "/robot");
+    rclrt_core::CallbackOptions timer;
+    timer.name = "/robot/node/timer/100ms";
+    timer.kind = rclrt_core::CallbackKind::kTimer;
+    ASSERT_TRUE(configuration.apply(&timer).ok()) << shown;
+    EXPECT_EQ(timer.queue_priority, node->parameters().get<int64_t>("level")) << shown;
+  }
 }
 
 TEST_F(NodeParameters, nearer_sources_count_more)

@@ -5,7 +5,8 @@
 ///
 /// The file is a ROS parameters file with an `rclrt` entry, or one of CallbackIsolatedExecutor; the
 /// package's README.md has the fields. Where several entries match a name, they are applied in the
-/// order of the file, field by field: the last one wins, as for ROS parameters.
+/// order of the file, field by field: the last one wins, as for ROS parameters. Of several files, as
+/// for these, nodes are in the order in which the files name them first.
 ///
 /// Whatever is wrong with a file is an error when it is loaded, with "file:line:column" and a
 /// remedy. What can only be seen later is told by unmatched() and notes().
@@ -172,6 +173,9 @@ private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Whether a name in a ROS parameters file, which may have wildcards, stands for a node.
+bool names_node(const std::string & pattern, const std::string & node);
 
 }  // namespace rclrt_config
 
