@@ -159,6 +159,17 @@ protected:
           return true;
         }),
       arguments.end());
+    const auto & given = request->parameters;
+    if (std::any_of(given.begin(), given.end(), [](const auto & parameter) {
+          return parameter.name.rfind("rclrt.", 0) == 0;
+        })) {
+      RCLCPP_WARN(
+        get_logger(),
+        "the 'rclrt' entries in the parameters of '%s' are passed over: executors read files. Give "
+        "the container the file with --params-file, or the component the extra argument "
+        "'attributes'",
+        request->plugin_name.c_str());
+    }
     return ComponentManager::create_node_options(others);
   }
 

@@ -142,7 +142,8 @@ protected:
     request->package_name = "rclrt_rclcpp";
     request->plugin_name = "rclrt_rclcpp::" + plugin;
     for (const auto & [name, value] : extra) {
-      request->extra_arguments.push_back(rclcpp::Parameter(name, value).to_parameter_msg());
+      auto & to = name.rfind("rclrt.", 0) == 0 ? request->parameters : request->extra_arguments;
+      to.push_back(rclcpp::Parameter(name, value).to_parameter_msg());
     }
     return call<LoadNode>("/ComponentManager/_container/load_node", request);
   }
@@ -381,16 +382,17 @@ TEST_F(ComponentContainer, components_may_be_unloaded_as_soon_as_they_are_loaded
 }
 
 // rclcpp's handler logs in whatever thread it interrupts, and waits for ever if that one was logging.
-TEST_F(ComponentContainer, nobody_logs_in_a_signal_handler)
+TEST_F(ComponentContainer, logs_what_it_passes_over_and_nothing_in_a_signal_handler)
 {
   const std::string path = testing::TempDir() + "rclrt_log_" + std::to_string(getpid());
   Container container({}, true, path);
-  EXPECT_TRUE(load("Talker").success);
+  EXPECT_TRUE(load("Talker", {{"rclrt.callbacks./**/timer/*.scheduling_policy", "fifo"}}).success);
   EXPECT_EQ(container.end(true), 0);
   std::stringstream log;
   log << std::ifstream(path).rdbuf();
   std::remove(path.c_str());
-  EXPECT_NE(log.str().find("ComponentManager"), std::string::npos) << "it does log";
+  EXPECT_NE(log.str().find("parameters of 'rclrt_rclcpp::Talker' are passed"), std::string::npos)
+    << log.str();
   EXPECT_EQ(log.str().find("signal_handler"), std::string::npos) << log.str();
 }
 
