@@ -11,10 +11,12 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+from changed import reached
 
 CI = Path(__file__).resolve().parents[2] / ".ci"
 SKIPPED = 77
@@ -133,3 +135,61 @@ def test_who_is_not_root_is_told_what_to_install_for_arm64(stage: Stage) -> None
     assert process.stdout == (
         "arm64 is skipped: missing: sudo apt-get install g++-aarch64-linux-gnu qemu-user-static\n"
     )
+
+
+TOOL = Path(__file__).resolve().parents[1] / "changed.py"
+
+
+@pytest.mark.parametrize(
+    ("files", "among", "not_among"),
+    [
+        ([], [], ["rclrt", "rclrt_core"]),
+        (["engine/rclrt_core/src/engine.cpp"], ["rclrt_core", "rclrt_rclcpp"], ["rclrt_micro"]),
+        (["micro/rclrt_micro/src/a.c"], ["rclrt_micro", "rclrt_agent"], ["rclrt_core"]),
+        (["prove/rclrt_analysis/src/a.py"], ["rclrt", "rclrt_tools"], ["rclrt_core"]),
+        (["docs/glossary.md"], ["rclrt"], ["rclrt_core"]),
+        (["tools/cmake/Rclrt.cmake"], ["rclrt", "rclrt_trace", "rclrt_micro"], []),
+    ],
+)
+def test_a_change_reaches_what_may_depend_on_it(
+    files: list[str], among: list[str], not_among: list[str]
+) -> None:
+    found = reached(files)
+    assert set(among) <= set(found)
+    assert not set(not_among) & set(found)
+
+
+def test_a_commit_that_is_not_there_is_named() -> None:
+    done = subprocess.run(
+        [sys.executable, str(TOOL), "no-such"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "--changed no-such" in done.stderr
+
+
+TEST = """
+from pathlib import Path
+
+def test_it():
+    assert list(Path("/dev/shm").iterdir()) == []
+    Path("/dev/shm/rclrt-of-a-test").touch()
+"""
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0,
+    reason="this machine gives no /dev/shm of our own",
+)
+@pytest.mark.parametrize("options", [["-q"], []])
+def test_tests_have_a_shared_memory_of_their_own(tmp_path: Path, options: list[str]) -> None:
+    (tmp_path / "test_it.py").write_text(TEST, encoding="utf-8")
+    tools = Path(__file__).resolve().parents[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "-p", "no:cacheprovider", "-p", "own_world",
+         tmp_path],
+        capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(tools)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert options or "/dev/shm: of these tests alone" in done.stdout
+    assert not Path("/dev/shm/rclrt-of-a-test").exists()

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 from models import model
-from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, preemptive_fp
+from rclrt_analysis.bounds import fifo, fixed_priority, nonpreemptive_edf
 from rclrt_analysis.bounds.busy_window import Demand, responses
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.supply import DEDICATED, Supply, longest_busy
@@ -43,7 +43,7 @@ def test_every_bound_waits_for_the_supply() -> None:
     tasks = make_taskset([3, 4], [50, 100], [50, 100])
     half = Supply(2, 5)
     # 7 of work: 2 (5 - 2), three whole budgets, and 1.
-    assert nonpreemptive_fp.exact(tasks, supply=half).response.tolist() == [22, 22]
+    assert fixed_priority.nonpreemptive(tasks, supply=half).response.tolist() == [22, 22]
     assert nonpreemptive_edf.exact(tasks, half).response.tolist() == [22, 22]
     assert fifo.response(tasks, None, half).response.tolist() == [22, 22]
     demand = Demand(
@@ -52,8 +52,8 @@ def test_every_bound_waits_for_the_supply() -> None:
     )  # fmt: skip
     # With preemption the first waits for its own 3 alone: 6 + 5 + 1.
     assert responses(demand, preemptive=True).response.tolist() == [12, 22]
-    assert preemptive_fp.exact(tasks).response.tolist() == [3, 7]
-    assert nonpreemptive_fp.exact(tasks, supply=DEDICATED).response.tolist() == [7, 7]
+    assert fixed_priority.preemptive(tasks).response.tolist() == [3, 7]
+    assert fixed_priority.nonpreemptive(tasks, supply=DEDICATED).response.tolist() == [7, 7]
 
 
 def test_reservations_keep_the_core_from_the_thread_that_releases_timers() -> None:
@@ -107,13 +107,13 @@ def test_what_has_no_work_waits_for_the_thread_all_the_same(kind: str) -> None:
 def test_what_comes_while_there_is_no_supply_goes_first() -> None:
     # There is 1 at 8, 13, 18 and 23: to what is more urgent, which came at 0, 8 and 16, then to it.
     tasks = make_taskset([1, 1], [8, 100])
-    assert nonpreemptive_fp.exact(tasks, supply=Supply(1, 5)).response[1] == 23 + 1
+    assert fixed_priority.nonpreemptive(tasks, supply=Supply(1, 5)).response[1] == 23 + 1
 
 
 def test_as_much_work_as_the_reservation_gives_is_without_a_bound() -> None:
     tasks = make_taskset([2, 2], [10, 10])
-    assert nonpreemptive_fp.exact(tasks, supply=Supply(2, 5)).response[1] == UNBOUNDED
-    assert nonpreemptive_fp.exact(tasks, supply=Supply(3, 5)).response[1] < UNBOUNDED
+    assert fixed_priority.nonpreemptive(tasks, supply=Supply(2, 5)).response[1] == UNBOUNDED
+    assert fixed_priority.nonpreemptive(tasks, supply=Supply(3, 5)).response[1] < UNBOUNDED
 
 
 @pytest.mark.parametrize(

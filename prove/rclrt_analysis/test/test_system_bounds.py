@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 from models import model
-from rclrt_analysis.bounds import fifo, preemptive_fp
+from rclrt_analysis.bounds import fifo, fixed_priority
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.result import Result
@@ -51,18 +51,18 @@ ISOLATED = "{name: e, kind: isolated}"
 def test_preemptive_response_times_of_the_textbook() -> None:
     # Burns and Wellings, task set of table 11.4.
     tasks = make_taskset([3, 3, 5], [7, 12, 20])
-    assert preemptive_fp.exact(tasks).response.tolist() == [3, 6, 20]
+    assert fixed_priority.preemptive(tasks).response.tolist() == [3, 6, 20]
 
 
 def test_preemptive_response_times_beyond_the_period_need_every_job() -> None:
     # Lehoczky 1990: the fifth job of the second task is the worst.
     tasks = make_taskset([26, 62], [70, 100])
-    assert preemptive_fp.exact(tasks).response.tolist() == [26, 118]
+    assert fixed_priority.preemptive(tasks).response.tolist() == [26, 118]
 
 
 def test_preemptive_blocking_and_jitter_add_up() -> None:
     tasks = make_taskset([3, 3, 5], [7, 12, 20], jitter=[2, 0, 0])
-    responses = preemptive_fp.exact(tasks, make_taskset([2, 2, 1], [1, 1, 1]).wcet)
+    responses = fixed_priority.preemptive(tasks, make_taskset([2, 2, 1], [1, 1, 1]).wcet)
     assert responses.response[0] == 5
     assert responses.from_grid[0] == 7
     assert responses.response[1] == 2 + 3 + 2 * 3  # the second release of the first comes at 5

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from demo_runs import AS_BUILT, command, needs_program, result_of, small_scenario
 from rclrt_tools.reference.environment import may_use_realtime
-from rclrt_tools.reference.executors import DEMO_EXECUTORS, EXECUTORS, WHOLE_PROCESS
+from rclrt_tools.reference.program import DEMO_EXECUTORS, EXECUTORS, WHOLE_PROCESS
 
 
 @pytest.fixture

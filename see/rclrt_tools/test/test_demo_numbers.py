@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from rclrt_tools.reference.executors import BACKGROUND, Row
+from demo_runs import MS, callback, report
 from rclrt_tools.reference.measurement import Measurement
-from rclrt_tools.reference.program import Interrupt, ProgramError, Report
+from rclrt_tools.reference.program import BACKGROUND, Interrupt, ProgramError, Report, Row
 from rclrt_tools.reference.study import (
     INTERRUPTED,
     MIN_SLICE_S,
@@ -19,7 +19,6 @@ from rclrt_tools.reference.study import (
 )
 from rclrt_tools.reference.table import make_result
 from rclrt_tools.statistics import percentile, quantiles, samples_needed
-from reports import MS, callback, report
 
 
 @pytest.mark.parametrize(

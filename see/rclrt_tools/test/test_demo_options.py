@@ -19,8 +19,7 @@ from demo_runs import (
     result_of,
     small_scenario,
 )
-from rclrt_tools.reference.executors import DEMO_EXECUTORS, EXECUTORS, split_priority
-from rclrt_tools.reference.program import find_program
+from rclrt_tools.reference.program import DEMO_EXECUTORS, EXECUTORS, find_program, split_priority
 
 
 @pytest.fixture

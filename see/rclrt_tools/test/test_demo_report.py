@@ -12,15 +12,14 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from demo_runs import MS, callback, report
 from rclrt_analysis.plots import Plot, draw
 from rclrt_tools.reference.demonstration import cpus_of, notes_of, title_of
-from rclrt_tools.reference.executors import BACKGROUND, EXECUTORS, QUIET
 from rclrt_tools.reference.measurement import Measurement
-from rclrt_tools.reference.page import make_page, worst_instance
-from rclrt_tools.reference.picture import COLORS, make_picture
+from rclrt_tools.reference.page import COLORS, make_page, make_picture, worst_instance
+from rclrt_tools.reference.program import BACKGROUND, EXECUTORS, QUIET
 from rclrt_tools.reference.study import Study, Transport
 from rclrt_tools.reference.table import WIDTH, group_findings, make_result, make_table
-from reports import MS, callback, report
 
 
 def measured(executor: str, latencies_ms: list[float], **more: object) -> Measurement:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rclrt_analysis.bounds import nonpreemptive_fp
+from rclrt_analysis.bounds import fixed_priority
 from rclrt_analysis.bounds.end_to_end import davare
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_benchmarks.experiments import pods, seven_timers, timer_jitter
@@ -140,7 +140,7 @@ def test_shares_of_schedulable_sets_are_those_of_the_authors_pipeline() -> None:
     for level, share in ((0.6, 0.824), (0.9, 0.592)):
         sets = 300
         met = sum(
-            bool(np.all(nonpreemptive_fp.theorem_1(make_tasks(level, rng)) < UNBOUNDED))
+            bool(np.all(fixed_priority.theorem_1(make_tasks(level, rng)) < UNBOUNDED))
             for _ in range(sets)
         )
         chance = 3 * (share * (1 - share) * (1 / sets + 1 / 1000)) ** 0.5

@@ -4,7 +4,7 @@
 
 The window begins when the last work of at least this urgency is done and new work comes. Within it
 only such work runs, but for what of less urgency had begun. See `Demand` for what is added up, and
-`nonpreemptive_fp` and `preemptive_fp` for the classical tests that this is made into.
+`fixed_priority` for the classical tests that this is made into.
 """
 
 from __future__ import annotations

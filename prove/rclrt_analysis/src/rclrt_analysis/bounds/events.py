@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rclrt_analysis.bounds import fifo, nonpreemptive_edf, nonpreemptive_fp, releaser
+from rclrt_analysis.bounds import fifo, fixed_priority, nonpreemptive_edf, releaser
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.graph import analyse_graph, begun_without_preemption
@@ -73,7 +73,7 @@ def _late_messages(unit: Unit, arrivals: Arrivals) -> Found:
     def bounds(known: Known) -> dict[str, Local]:
         rows = make_rows(unit, known)
         releases = unit.releases(len(rows.tasks))
-        responses = nonpreemptive_fp.exact(rows.tasks, releases, unit.supply)
+        responses = fixed_priority.nonpreemptive(rows.tasks, releases, unit.supply)
         return to_locals(unit, rows, responses, known)
 
     method = Method("non-preemptive FP with jitter, all jobs", "Davis07; Tindell94", _base(unit))
@@ -169,7 +169,7 @@ def _timers(unit: Unit, arrivals: Arrivals, paper: bool) -> Found:
         elif paper:
             found = _theorem_1(unit, rows.tasks, longer)
         else:
-            found = nonpreemptive_fp.exact(longer)
+            found = fixed_priority.nonpreemptive(longer)
         return to_locals(unit, rows, found, known)
 
     if edf:
@@ -212,12 +212,12 @@ def _theorem_1(unit: Unit, tasks: TaskSet, longer: TaskSet) -> Responses:
     """Theorem 1 with eq. (3); once that has proven every deadline, again with eq. (4)."""
     if np.any(tasks.deadline > tasks.period):
         raise RefusedError("Theorem 1 needs deadlines up to the period. Use --method exact")
-    bounds = nonpreemptive_fp.theorem_1(longer)
+    bounds = fixed_priority.theorem_1(longer)
     proven = bool(np.all(bounds < UNBOUNDED))
     if proven and unit.executors[0].release is Release.RELEASE_ONLY:
         delta = unit.system.overheads.release
         longer = _with(tasks, releaser.release_only_tightened(tasks, delta, proven))
-        bounds = nonpreemptive_fp.theorem_1(longer)
+        bounds = fixed_priority.theorem_1(longer)
     return _parts(bounds, longer.wcet - tasks.wcet, largest_lower(longer))
 
 

@@ -145,8 +145,8 @@ def exact(
     change.
 
     Exact for sporadic tasks without jitter, but where a release falls exactly on a start: as
-    `nonpreemptive_fp.exact`. All work that is due by d ends by some f(d), whoever is last, so at
-    each d one recurrence bounds all tasks; s is computed only where that could make a response
+    `fixed_priority.nonpreemptive`. All work that is due by d ends by some f(d), whoever is last, so
+    at each d one recurrence bounds all tasks; s is computed only where that could make a response
     longer. Nor where f(d) < a, since before the job comes all such work has ended. Cost: (number of
     deadlines in the busy period) x n. `UNBOUNDED` at full utilization or beyond `MAX_POINTS` and
     `MAX_NUMBERS`.

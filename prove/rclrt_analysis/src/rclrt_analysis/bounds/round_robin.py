@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rclrt_analysis.bounds import nonpreemptive_fp
+from rclrt_analysis.bounds import fixed_priority
 from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, least_fixed_point
 from rclrt_analysis.bounds.supply import Supply
@@ -56,7 +56,7 @@ def by_arrivals(tasks: TaskSet, unpolled: Bools, supply: Supply) -> Ints:
     """
     n = len(tasks)
     priority = np.where(unpolled, np.arange(n, 0, -1), 0).astype(np.int64)
-    return nonpreemptive_fp.exact(replace(tasks, priority=priority), supply=supply).response
+    return fixed_priority.nonpreemptive(replace(tasks, priority=priority), supply=supply).response
 
 
 def starvation_free(

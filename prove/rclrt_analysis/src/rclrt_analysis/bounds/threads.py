@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rclrt_analysis.bounds import nonpreemptive_fp, preemptive_fp
+from rclrt_analysis.bounds import fixed_priority
 from rclrt_analysis.bounds.graph import analyse_graph, begun_in_groups
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.unit import (
@@ -125,7 +125,7 @@ def _late_messages(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Me
         held = {urgency: _held(unit, urgency) for urgency in set(rows.tasks.priority.tolist())}
         blocking = np.array([held[u] for u in rows.tasks.priority.tolist()], dtype=np.int64)
         releases = unit.releases(len(rows.tasks))
-        responses = preemptive_fp.exact(rows.tasks, blocking, releases)
+        responses = fixed_priority.preemptive(rows.tasks, blocking, releases)
         return to_locals(unit, rows, responses, known)
 
     method = replace(METHOD, name="preemptive FP with jitter, all jobs")
@@ -168,7 +168,7 @@ def analyse_reserved(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
     def bounds(known: Known) -> dict[str, Local]:
         rows = make_rows(unit, known)
         alike = replace(rows.tasks, priority=np.zeros(len(rows.tasks), dtype=np.int64))
-        return to_locals(unit, rows, nonpreemptive_fp.exact(alike, supply=unit.supply), known)
+        return to_locals(unit, rows, fixed_priority.nonpreemptive(alike, supply=unit.supply), known)
 
     return with_jitter(unit, arrivals, bounds), RESERVED
 

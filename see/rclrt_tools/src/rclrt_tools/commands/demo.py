@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 
 from rclrt_tools.arguments import writable_file
-from rclrt_tools.reference.executors import DEMO_EXECUTORS, EXECUTORS, LOADS
+from rclrt_tools.reference.program import DEMO_EXECUTORS, EXECUTORS, LOADS
 
 DEFAULT_DURATION_S = 230.0
 MAX_WORK_MS = 10_000.0

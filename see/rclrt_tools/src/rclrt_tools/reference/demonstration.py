@@ -15,19 +15,17 @@ from typing import Any
 
 import yaml
 
-from rclrt_tools.reference import environment, page, picture, study, table
+from rclrt_tools.reference import environment, page, study, table
 from rclrt_tools.reference.environment import PROCESSES_A_CPU, BackgroundLoad
-from rclrt_tools.reference.executors import (
+from rclrt_tools.reference.program import (
     BACKGROUND,
     QUIET,
     WHOLE_PROCESS,
     WHOLE_PROCESS_PRIORITY,
-    Row,
-)
-from rclrt_tools.reference.program import (
     Interrupt,
     Program,
     ProgramError,
+    Row,
     find_program,
 )
 from rclrt_tools.reference.table import make_result
@@ -248,7 +246,7 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
             html = page.make_page(title, done.measurements, result, notes)
             arguments.html.write_text(html, encoding="utf-8")
         if arguments.svg:
-            drawn = picture.make_picture(title.split(";")[0], done.measurements, ideal_ms)
+            drawn = page.make_picture(title.split(";")[0], done.measurements, ideal_ms)
             arguments.svg.write_text(drawn, encoding="utf-8")
     except OSError as error:
         return complain(f"{error.filename}: {error.strerror}", FAILED)

@@ -7,8 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rclrt_tools.reference.executors import QUIET
-from rclrt_tools.reference.program import Report
+from rclrt_tools.reference.program import QUIET, Report
 from rclrt_tools.statistics import percentile
 
 NS_PER_MS = 1e6

@@ -19,9 +19,15 @@ from typing import Any, Protocol
 
 from rclrt_tools.reference import environment
 from rclrt_tools.reference.environment import BackgroundLoad
-from rclrt_tools.reference.executors import BACKGROUND, Row
 from rclrt_tools.reference.measurement import NS_PER_MS, Measurement
-from rclrt_tools.reference.program import WARM_UP_S, Interrupt, ProgramError, Report
+from rclrt_tools.reference.program import (
+    BACKGROUND,
+    WARM_UP_S,
+    Interrupt,
+    ProgramError,
+    Report,
+    Row,
+)
 from rclrt_tools.statistics import percentile
 
 MIN_SLICE_S = 1.0

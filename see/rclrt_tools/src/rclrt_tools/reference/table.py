@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rclrt_tools.reference.executors import BACKGROUND, QUIET
 from rclrt_tools.reference.measurement import Measurement
+from rclrt_tools.reference.program import BACKGROUND, QUIET
 from rclrt_tools.statistics import quantiles
 
 SCHEMA = 1

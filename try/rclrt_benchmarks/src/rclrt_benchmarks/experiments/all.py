@@ -24,7 +24,7 @@ from typing import Any
 from rclrt_tools.arguments import writable_file
 
 from rclrt_benchmarks.harness.experiment import Experiment, Run
-from rclrt_benchmarks.harness.frame import SCHEMA
+from rclrt_benchmarks.harness.frame import SCHEMA, describe, machine
 from rclrt_benchmarks.harness.row import FAILS
 
 NEEDS = ("rclrt_programs",)
@@ -83,15 +83,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(chosen: list[Experiment], arguments: argparse.Namespace) -> int:
-    from rclrt_benchmarks.harness import machine
     from rclrt_benchmarks.harness.page import best, count, make_page, worst
     from rclrt_benchmarks.harness.run import conduct
 
-    where = machine.describe()
+    where = describe()
     print(", ".join(f"{name} {value}" for name, value in where.items()))
-    runs = conduct(
-        chosen, arguments.effort, machine.machine(), functools.partial(print, flush=True)
-    )
+    runs = conduct(chosen, arguments.effort, machine(), functools.partial(print, flush=True))
     rows = [row for one in runs for row in one.rows]
     command = " ".join(["./rclrt", *sys.argv[1:]])
     if arguments.json:

@@ -196,7 +196,7 @@ def _mixed(setting: Any, arguments: argparse.Namespace, result: Result) -> None:
 
 
 def _advise(setting: Any, arguments: argparse.Namespace, result: Result) -> None:
-    from rclrt_benchmarks.contract.prediction import tried
+    from rclrt_benchmarks.contract.system import tried
 
     found = tried(setting, sorted(os.sched_getaffinity(0))[:2])
     outcome = found.outcome

@@ -53,7 +53,7 @@ def _measure(arguments: argparse.Namespace) -> Result:
 
 def _level(level: int, sets: int, seed: int) -> Result:
     import numpy as np
-    from rclrt_analysis.bounds import nonpreemptive_fp
+    from rclrt_analysis.bounds import fixed_priority
     from rclrt_analysis.bounds.end_to_end import davare
     from rclrt_analysis.bounds.fixed_point import UNBOUNDED
     from rclrt_analysis.bounds.wait_set import windows
@@ -67,8 +67,8 @@ def _level(level: int, sets: int, seed: int) -> Result:
         tasks = make_tasks(level / 100, rng)
         chains = make_chains(tasks, rng)
         began = time.perf_counter()
-        paper = nonpreemptive_fp.theorem_1(tasks)
-        exact = nonpreemptive_fp.exact(tasks).response
+        paper = fixed_priority.theorem_1(tasks)
+        exact = fixed_priority.nonpreemptive(tasks).response
         default = windows(tasks.wcet)[0]
         if np.all(paper < UNBOUNDED) and chains:
             latencies = [davare(tasks.period, r, chains) for r in (default, paper, exact)]

@@ -1,0 +1,327 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One core: worked numbers with and without preemption, and the traps of unsound tests."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from rclrt_analysis.bounds import busy_window, releaser
+from rclrt_analysis.bounds import fixed_priority as fp
+from rclrt_analysis.bounds import nonpreemptive_edf as edf
+from rclrt_analysis.bounds.fixed_point import LATE, UNBOUNDED
+from rclrt_analysis.bounds.supply import DEDICATED, Supply
+from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
+from test_system_bounds import analysed, bounds, reason, timer
+
+PERIODS = (20, 24, 30, 36, 40, 50, 60, 70, 84, 100)
+
+
+def supplied(supply: Supply, work: int) -> int:
+    return int(supply.time(np.array([work]))[0])
+
+
+def by_the_formula(tasks: TaskSet, supply: Supply, early: list[int]) -> list[tuple[int, int]]:
+    """Return the responses of every task, from the actual and the nominal release."""
+    columns = (tasks.wcet, tasks.period, tasks.deadline, tasks.jitter)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    end, then = -1, 1
+    while end != then:
+        end = then
+        most = max(c for c, *_ in rows) + sum(-(-(end + j) // t) * c for c, t, _, j in rows)
+        then = max(1, supplied(supply, most))
+    found = []
+    for i, (c, t, d, j) in enumerate(rows):
+        worst = [c, c]
+        low, high = -j + d, end + d
+        dues = {d2 - j2 + k * t2 for _, t2, d2, j2 in rows for k in range((high + j2) // t2 + 1)}
+        for due in sorted(due for due in dues if low <= due < high):
+            a = due - d
+            blocking = max((c2 for c2, _, d2, _ in rows if d2 > due), default=0)
+            before = [-1, 0]
+            if busy_until(rows, blocking, due, supply) < a:
+                continue
+            while before[0] != before[1]:
+                others = sum(
+                    c2 * min((before[1] + j2) // t2 + 1, (due - d2 + j2) // t2 + 1)
+                    for k, (c2, t2, d2, j2) in enumerate(rows)
+                    if k != i and d2 - j2 <= due
+                )
+                work = blocking + (a + j) // t * c + others
+                before = [before[1], supplied(supply, work + 1) - 1]
+            stop = max(supplied(supply, work + c), before[1])
+            worst = [max(worst[0], stop - max(a + early[i], 0)), max(worst[1], stop - a)]
+        found.append((worst[0], worst[1]))
+    return found
+
+
+def busy_until(rows: list[tuple[int, ...]], blocking: int, due: int, supply: Supply) -> int:
+    before, now = -1, 0
+    while before != now:
+        before = now
+        work = blocking + sum(
+            max(c, 1) * min((now + j) // t + 1, (due - d + j) // t + 1)
+            for c, t, d, j in rows
+            if d - j <= due
+        )
+        now = supplied(supply, work)
+    return now
+
+
+@pytest.mark.parametrize("reserved", [False, True])
+def test_no_deadline_that_is_left_out_has_a_longer_response(reserved: bool) -> None:
+    rng = random.Random(7)
+    longer = 0
+    for _ in range(60):
+        n = rng.randint(1, 5)
+        period = [rng.choice(PERIODS) for _ in range(n)]
+        load = rng.uniform(0.2, 0.6 if reserved else 0.95) / n
+        wcet = [max(0, int(load * rng.uniform(0.3, 1.7) * p)) for p in period]
+        jitter = [rng.choice([0, rng.randint(0, p)]) for p in period]
+        due = [rng.choice([p, rng.randint(1, p), 2 * p, 2_000]) for p in period]
+        tasks = make_taskset(wcet, period, due, None, jitter)
+        supply = Supply(rng.randint(8, 10), 10) if reserved else DEDICATED
+        early = [rng.randint(0, j) for j in jitter]
+        ours = edf.exact(tasks, supply, np.array(early, dtype=np.int64))
+        if ours.response.max() >= UNBOUNDED:
+            continue
+        expected = by_the_formula(tasks, supply, early)
+        assert ours.response.tolist() == [actual for actual, _ in expected], (tasks, supply)
+        assert ours.from_grid.tolist() == [nominal for _, nominal in expected], (tasks, supply)
+        longer += int((ours.response > tasks.wcet).sum())
+    assert longer > 60
+
+
+def test_a_thousand_timers_on_one_thread_have_bounds() -> None:
+    rng = random.Random(1)
+    period = [rng.choice((10, 20, 50, 100, 200, 1000)) * 1_000_000 for _ in range(1000)]
+    wcet = [max(1, int(p * 0.7 / 1000 * rng.uniform(0.2, 1.8))) for p in period]
+    due = [rng.choice((p // 2, p)) for p in period]
+    assert edf.exact(make_taskset(wcet, period, due)).response.max() < UNBOUNDED
+
+
+PREEMPTIVE = "{name: e, kind: isolated, policy: edf}"
+
+
+def test_who_shares_a_group_waits_for_one_that_is_due_later() -> None:
+    lines = [timer("a", 20, 2, more=", group: g"), timer("b", 50, 7, more=", group: g")]
+    assert bounds(analysed(PREEMPTIVE, *lines)) == {"a": 9, "b": 9}
+    # What is not in the group, and is due before "b", waits as well: "a" lends its deadline.
+    lines.append(timer("c", 30, 3))
+    assert bounds(analysed(PREEMPTIVE, *lines)) == {"a": 9, "b": 12, "c": 12}
+    # Without "a" nobody lends anything.
+    assert bounds(analysed(PREEMPTIVE, *lines[1:])) == {"b": 50, "c": 30}
+
+
+def test_what_precedes_all_deadlines_counts_with_every_job() -> None:
+    lines = [timer("a", 20, 2), timer("b", 50, 7)]
+    # Two releases of 0.5; the timers alone would be proved by their demand.
+    found = bounds(analysed(PREEMPTIVE, *lines, rest="overheads: {release_ms: 0.5}\n"))
+    assert found == {"a": 3, "b": 10}
+    found = bounds(analysed(PREEMPTIVE, *lines, rest="overheads: {stolen_ms: 1, window_ms: 9}\n"))
+    # Two windows begin while "b" is not done.
+    assert found == {"a": 3, "b": 11}
+
+
+def test_deadlines_may_exceed_periods() -> None:
+    lines = [timer("a", 5, 3, more=", deadline_ms: 9"), timer("b", 10, 3, more=", deadline_ms: 9")]
+    result = analysed(PREEMPTIVE, *lines)
+    assert result.met
+    assert bounds(result) == {"a": 9, "b": 9}
+    several = analysed("{name: e, kind: isolated, policy: edf, cores: [0, 1]}", *lines)
+    assert "has a deadline after its period" in reason(several)
+
+
+def test_messages_of_others_precede_all_deadlines() -> None:
+    lines = [
+        "name: a, kind: subscription, executor: e, period_ms: 20, deadline_ms: 20, wcet_ms: 2",
+        timer("b", 50, 7),
+    ]
+    free = bounds(analysed(PREEMPTIVE, *lines))
+    found = bounds(analysed(PREEMPTIVE, *lines, rest="overheads: {receive_ms: 0.5}\n"))
+    assert free == {"a": 2, "b": 9}
+    assert found == {"a": 2.5, "b": 9.5}
+
+
+US = 1000
+MS = 1_000_000
+IMU, CAMERA, LIDAR = 0, 4, 6  # of cameras and LiDARs the last of their class
+LEVELS = {60: 10, 80: 14, 90: 16}  # utilization, %: execution time of a camera, ms
+
+
+def seven_timers(camera_ms: int, delta_us: int = 0) -> TaskSet:
+    tasks = make_taskset(
+        [MS] + [camera_ms * MS] * 4 + [10 * MS] * 2, [30 * MS] + [84 * MS] * 4 + [200 * MS] * 2
+    )
+    overhead = releaser.release_only(tasks, delta_us * US)
+    return make_taskset(tasks.wcet + overhead, tasks.period)
+
+
+def per_class(responses: np.ndarray) -> list[float]:
+    return [float(responses[i]) / MS for i in (IMU, CAMERA, LIDAR)]
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [
+        (60, [12.666, 57.831, 70.497]),
+        (80, [16.666, 75.664, 149.495]),
+        (90, [18.666, 83.664, 167.328]),
+    ],
+)
+def test_theorem_1_gives_table_i_with_a_release_cost_of_119_us(
+    level: int, expected: list[float]
+) -> None:
+    assert per_class(fp.theorem_1(seven_timers(LEVELS[level], 119))) == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [(60, [12.68, 57.88, 70.56]), (80, [16.68, 75.72, 149.6]), (90, [18.68, 83.72, 167.44])],
+)
+def test_the_printed_release_cost_of_120_us_gives_other_numbers_than_the_printed_table(
+    level: int, expected: list[float]
+) -> None:
+    assert per_class(fp.theorem_1(seven_timers(LEVELS[level], 120))) == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [
+        (60, [12.666, 57.831, 68.664]),
+        (80, [16.666, 73.831, 86.497]),
+        (90, [18.666, 83.664, 94.497]),
+    ],
+)
+def test_the_exact_test_is_tighter_than_theorem_1(level: int, expected: list[float]) -> None:
+    assert per_class(fp.nonpreemptive(seven_timers(LEVELS[level], 119)).response) == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [
+        (60, [11.833, 52.952, 63.071]),
+        (80, [15.833, 69.071, 80.071]),
+        (90, [17.833, 78.071, 88.547]),
+    ],
+)
+def test_releases_as_interference_are_tighter_than_longer_jobs(
+    level: int, expected: list[float]
+) -> None:
+    tasks = seven_timers(LEVELS[level])
+    costs = releaser.as_interference(tasks.period, tasks.jitter, 119 * US, len(tasks))
+    responses = fp.nonpreemptive(tasks, costs)
+    assert per_class(responses.response) == expected
+    # 0.833 ms if a release of each timer falls into the window; the IMU's second one does so too.
+    assert responses.overhead[IMU] == 833 * US
+
+
+def test_a_release_costs_when_it_happens_so_it_jitters_too() -> None:
+    tasks = make_taskset([3], [20], [20], jitter=[20])
+    costs = releaser.as_interference(tasks.period, tasks.jitter, 1, 1)
+    # Two releases at once, then 3 + 3: from the grid of the first 20 + 2 + 3, of the second 8.
+    assert fp.nonpreemptive(tasks, costs).from_grid.tolist() == [25]
+
+
+@pytest.mark.parametrize(
+    ("level", "fixed_priority", "deadlines"),
+    [
+        (60, [11, 52, 62], [11, 52, 62]),
+        (80, [15, 68, 79], [15, 68, 79]),
+        (90, [17, 77, 87], [22, 76, 87]),
+    ],
+)
+def test_without_overhead_the_seven_timers_have_known_response_times(
+    level: int, fixed_priority: list[float], deadlines: list[float]
+) -> None:
+    tasks = seven_timers(LEVELS[level])
+    assert per_class(fp.nonpreemptive(tasks).response) == fixed_priority
+    assert per_class(edf.exact(tasks).response) == deadlines
+    assert not edf.no_theorem_2(seven_timers(LEVELS[level], 119))
+
+
+def test_equal_priorities_count_each_other_as_higher() -> None:
+    tasks = seven_timers(10, 119)
+    ranks = make_taskset(tasks.wcet, tasks.period, priority=[3, 2, 2, 2, 2, 1, 1])
+    assert per_class(fp.theorem_1(ranks)) == per_class(fp.theorem_1(tasks))
+    assert np.all(fp.nonpreemptive(ranks).response >= fp.nonpreemptive(tasks).response)
+
+
+def test_a_later_job_can_be_the_worst_and_theorem_1_does_not_claim_the_first() -> None:
+    tasks = make_taskset([10, 10, 10], [25, 35, 35])
+    responses = fp.nonpreemptive(tasks)
+    assert responses.response.tolist() == [20, 30, 35], "the first job of the third takes only 30"
+    assert responses.jobs[2] == 2
+    assert fp.theorem_1(tasks)[2] == LATE
+
+
+def test_work_that_had_begun_pushes_a_later_job_of_the_task_through() -> None:
+    # Messages of [Davis07, Table 2], in us: the second job of the third waits longest.
+    tasks = make_taskset([1000, 1000, 1000], [2500, 3500, 3500], [2500, 3250, 3500])
+    assert fp.nonpreemptive(tasks).response.tolist() == [2000, 3000, 3500]
+
+
+def test_the_lowest_priority_has_no_blocking_and_the_highest_no_interference() -> None:
+    responses = fp.nonpreemptive(make_taskset([3, 5, 7], [100, 100, 100]))
+    assert responses.blocking.tolist() == [7, 7, 0]
+    assert responses.response.tolist() == [10, 15, 15]
+
+
+def test_release_jitter_lengthens_the_response_from_the_grid_by_at_least_itself() -> None:
+    plain = fp.nonpreemptive(make_taskset([10, 20], [100, 150])).response
+    late = fp.nonpreemptive(make_taskset([10, 20], [100, 150], jitter=[30, 0]))
+    assert late.from_grid[0] == plain[0] + 30
+    assert late.response[0] == plain[0]
+    assert np.all(late.response >= plain)
+
+
+def test_full_utilization_ends_without_a_bound_and_not_never() -> None:
+    full = make_taskset([10, 10], [20, 20])
+    assert fp.nonpreemptive(full).response[1] == UNBOUNDED
+    assert edf.exact(full).response[0] == UNBOUNDED
+    assert edf.no_theorem_2(full)
+    over = make_taskset([10, 20], [20, 30])
+    assert fp.nonpreemptive(over).response.tolist() == [30, UNBOUNDED]
+
+
+def test_coprime_periods_close_to_full_utilization_end_within_the_budget() -> None:
+    period = np.array([999_983, 1_000_003, 1_000_033, 1_000_037], dtype=np.int64)
+    tasks = make_taskset(period // 4, period)
+    assert np.all(fp.nonpreemptive(tasks).response >= tasks.wcet)
+    assert np.all(edf.exact(tasks).response >= tasks.wcet)
+
+
+def test_beyond_the_budget_the_window_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = make_taskset([10, 10, 10], [25, 35, 35])
+    monkeypatch.setattr(busy_window, "BUDGET", 0)
+    assert fp.nonpreemptive(tasks).response.tolist() == [20, 50, 70]
+    assert fp.nonpreemptive(make_taskset([10, 20], [20, 30])).response[1] == UNBOUNDED
+
+
+def test_theorem_1_refuses_what_it_was_not_proven_for() -> None:
+    with pytest.raises(ValueError, match="deadlines up to the period"):
+        fp.theorem_1(make_taskset([1], [10], [11]))
+    with pytest.raises(ValueError, match="jitter"):
+        fp.theorem_1(make_taskset([1], [10], jitter=[1]))
+
+
+def test_equation_4_must_not_decide_schedulability() -> None:
+    tasks = seven_timers(10)
+    assert releaser.release_only_tightened(tasks, 119 * US, proven=True)[0] == 833 * US
+    with pytest.raises(ValueError, match="proven"):
+        releaser.release_only_tightened(tasks, 119 * US, proven=False)
+
+
+def test_equation_3_counts_releases_that_its_own_overhead_brings() -> None:
+    tasks = make_taskset([10], [4])
+    assert releaser.release_only(tasks, 1).tolist() == [4]  # 10 + ceil(14 / 4) = 14
+    assert releaser.release_only(tasks, 4)[0] == UNBOUNDED
+
+
+def test_release_and_execute_needs_every_job_to_end_before_the_next_timestamp() -> None:
+    tasks = make_taskset([10, 10], [14, 100])
+    assert releaser.condition_c1(tasks, 1)
+    assert not releaser.condition_c1(tasks, 2), "10 + 2 * 2 is not below 14"
+    assert releaser.release_and_execute(tasks, 2).tolist() == [4, 4]

@@ -1,0 +1,253 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The checks of tools/ find what they must and let pass what is allowed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(check: str, path: Path) -> tuple[int, str]:
+    """Return the exit status of tools/check_<check>.py and what it has printed."""
+    tool = ROOT / "tools" / f"check_{check}.py"
+    result = subprocess.run(
+        [sys.executable, tool, path], capture_output=True, text=True, timeout=60, check=False
+    )
+    return result.returncode, result.stdout + result.stderr
+
+
+def write(root: Path, name: str, text: str) -> None:
+    path = root / "engine" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def manifest(*dependencies: str) -> str:
+    return f"<package format='3'>\n{''.join(dependencies)}</package>\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "complaint"),
+    [
+        ("rclrt_core/src/a.cpp", "#include <rcl/rcl.h>\n", "rclrt_core must not see rcl"),
+        ("rclrt_core/src/a.cpp", "#include <yaml-cpp/yaml.h>\n", "must not see yaml-cpp"),
+        ("rclrt_core/src/a.cpp", "\n#  include <sched.h>\n", "a.cpp:2: sched.h belongs in"),
+        ("rclrt_core/src/a.cpp", '#include "platform/linux/b.hpp"\n', "is one platform's"),
+        ("rclrt_core/src/edf/a.cpp", '#include "../platform/sim/b.hpp"\n', "is one platform's"),
+        ("rclrt_core/src/a.cpp", "#include <rclrt_core/sim_platform.hpp>\n", "is one platform's"),
+        ("rclrt_core/include/a.hpp", '#include "rclrt_rcl/node.hpp"\n', "must not see rclrt_rcl"),
+        ("rclrt_core/src/a.cpp", "#include <gtest/gtest.h>\n", "must not see gtest"),
+        ("rclrt_trace/include/a.h", "#include <boost/any.hpp>\n", "must not see boost"),
+        ("rclrt_rcl/src/a.cpp", "#include <rclcpp/rclcpp.hpp>\n", "must not see rclcpp"),
+        ("rclrt_rcl/src/a.cpp", '#include "../../rclrt_core/src/b.hpp"\n', "leads out of"),
+        ("rclrt_config/src/a.cpp", "#include <rcl/rcl.h>\n", "rclrt_config must not see rcl"),
+        ("rclrt_core/a.cpp", '#include "rclrt_config/machine.hpp"\n', "must not see rclrt_config"),
+        ("rclrt_examples/a.cpp", '#include "rclrt_rcl/detail/b.hpp"\n', "is private to rclrt_rcl"),
+        ("rclrt_rcl/a.cpp", '#include "rclrt_baselines/a.hpp"\n', "must not see rclrt_benchmarks"),
+        ("rclrt_micro/src/a.c", '#include "rclrt_core/job.hpp"\n', "must not see rclrt_core"),
+        ("rclrt_analysis/src/a.py", "import os, rclpy.node\n", "must not see rclpy"),
+        ("rclrt_scenarios/a.py", "", "holds data only"),
+        (
+            "rclrt_core/package.xml",
+            manifest("<depend>rcl</depend>"),
+            "package.xml:2: rclrt_core must not see rcl",
+        ),
+        (
+            "rclrt_rcl/package.xml",
+            manifest("<exec_depend>rclrt_rclcpp</exec_depend>"),
+            "must not see rclrt_rclcpp",
+        ),
+        ("rclrt_surprise/a.cpp", "", "no layer"),
+    ],
+)
+def test_what_a_layer_must_not_see_is_named_with_its_place(
+    tmp_path: Path, file: str, content: str, complaint: str
+) -> None:
+    write(tmp_path, file, content)
+    status, text = run("layers", tmp_path)
+    assert status == 1
+    assert complaint in text
+    assert len(text.splitlines()) == 1
+
+
+def test_what_a_layer_may_see_passes(tmp_path: Path) -> None:
+    write(tmp_path, "rclrt_core/src/own/b.hpp", "")
+    write(
+        tmp_path,
+        "rclrt_core/src/a.cpp",
+        '#include <vector>\n#include <sys/mman.h>\n#include "own/b.hpp"\n'
+        '#include "rclrt_core/job.hpp"\n#include "rclrt_trace/record.h"\n'
+        "#include <boost/intrusive/set.hpp>\n",
+    )
+    write(
+        tmp_path,
+        "rclrt_core/src/platform/linux/c.cpp",
+        '#include <sched.h>\n#include "rclrt_core/linux_platform.hpp"\n'
+        '#include "platform/linux/d.hpp"\n#include "platform/e.hpp"\n',
+    )
+    write(tmp_path, "rclrt_core/src/platform/linux/d.hpp", "")
+    write(tmp_path, "rclrt_core/src/platform/e.hpp", "")
+    write(tmp_path, "rclrt_core/src/f.cpp", '#include "platform/e.hpp"\n')
+    write(
+        tmp_path,
+        "rclrt_core/test/d.cpp",
+        '#include <gtest/gtest.h>\n#include <sched.h>\n#include "../src/own/b.hpp"\n',
+    )
+    write(
+        tmp_path,
+        "rclrt_core/package.xml",
+        manifest(
+            "<buildtool_depend>cmake</buildtool_depend>",
+            "<depend>rclrt_trace</depend><test_depend>libgtest-dev</test_depend>",
+        ),
+    )
+    write(tmp_path, "rclrt_rcl/src/a.cpp", "#include <rcl/rcl.h>\n#include <yaml-cpp/yaml.h>\n")
+    write(tmp_path, "rclrt_rcl/test/peer.py", "import rclpy\n")
+    write(tmp_path, "rclrt_benchmarks/a.cpp", '#include "rclrt_baselines/a.hpp"\n')
+    status, text = run("layers", tmp_path)
+    assert status == 0, text
+
+
+def test_this_tree_keeps_its_layers() -> None:
+    status, text = run("layers", ROOT)
+    assert status == 0, text
+
+
+LICENSE = "// SPDX-License-Identifier: Apache-2.0\n"
+
+
+def test_six_hundred_lines_pass_and_one_more_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "a.cpp"
+    path.write_text(LICENSE + "\n" * 599)
+    assert run("files", path)[0] == 0
+    path.write_text(LICENSE + "\n" * 600)
+    status, text = run("files", path)
+    assert status == 1
+    assert "601 lines" in text
+
+
+def test_a_source_without_a_licence_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("print()\n")
+    status, text = run("files", path)
+    assert status == 1
+    assert f"{path}: no SPDX" in text
+
+
+def test_data_owes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("\n" * 1000)
+    assert run("files", path)[0] == 0
+
+
+SOURCES = "ros/rclrt_rclcpp/src"
+FOLDERS = (SOURCES, "ros/rclrt_front_end/src", "ros/rclrt_front_end/include")
+
+
+@pytest.fixture(name="tree")
+def copy_of_the_sources(tmp_path: Path) -> Path:
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    return tmp_path
+
+
+def test_the_tree_as_it_is_passes(tree: Path) -> None:
+    assert run("locks", tree) == (0, "locks: none without priority inheritance\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("timers.cpp", "std::mutex mutex;"),
+        ("waitable_events.hpp", "std::lock_guard<std::mutex> lock(mutex_);"),
+        ("engine_executor_impl.hpp", "std::mutex update_request_mutex_;"),
+        ("engine_executor_impl.hpp", "std::condition_variable update_request_;"),
+        ("announce.cpp", "static std::recursive_mutex & mutex = *new std::recursive_mutex;"),
+    ],
+)
+def test_a_lock_that_does_not_inherit_priorities_is_named(tree: Path, file: str, line: str) -> None:
+    path = tree / SOURCES / file
+    path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
+    status, text = run("locks", tree)
+    assert status == 1
+    assert f"{SOURCES}/{file}:" in text
+
+
+def test_a_lock_of_what_front_ends_share_is_named(tree: Path) -> None:
+    file = "ros/rclrt_front_end/include/rclrt_front_end/configured_engine.hpp"
+    path = tree / file
+    path.write_text(
+        path.read_text(encoding="utf-8") + "mutable std::mutex findings_mutex_;\n", encoding="utf-8"
+    )
+    status, text = run("locks", tree)
+    assert status == 1
+    assert f"{file}:" in text
+
+
+def test_an_entry_without_its_mutex_is_named(tree: Path) -> None:
+    (tree / SOURCES / "scheduling.cpp").unlink()
+    status, text = run("locks", tree)
+    assert status == 1
+    assert "scheduling.cpp needs no entry any more" in text
+
+
+GLOSSARY = "# G\n\n| say | not |\n|---|---|\n| timer thread | clock thread, ticker |\n\nend\n"
+
+
+def page(tmp_path: Path, text: str) -> tuple[int, str]:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "glossary.md").write_text(GLOSSARY)
+    (tmp_path / "a.md").write_text(text)
+    return run("words", tmp_path)
+
+
+def test_the_pages_of_this_tree_are_right() -> None:
+    status, text = run("words", ROOT)
+    assert status == 0, text
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a\nthe clock\nthread", "a.md:2: say 'timer thread', not 'clock thread'"),
+        ("Ticker.", "a.md:1: say 'timer thread', not 'ticker'"),
+        ("[x](b.md)", "a.md:1: b.md: no such file"),
+        ("a\n[x]: those b", "a.md:2: those: no such file"),
+        ("a\n\n| b |\n|---|\n| c |\n\n| d |\n", "a.md:7: a table without a head"),
+        ("# A b\n\n[x](#a-c)", "a.md:3: #a-c: no such heading"),
+        ("[x](docs/glossary.md#h)", "a.md:1: docs/glossary.md#h: no such heading"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, says: str) -> None:
+    assert page(tmp_path, text) == (1, says + "\n")
+
+
+def test_comments_of_sources_use_no_other_names_either(tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text("int ticker(int TICKER);  // the clock\n// thread\n")
+    assert page(tmp_path, "") == (1, "a.cpp:1: say 'timer thread', not 'clock thread'\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tickers, `ticker`\n```\nticker [x](b.md)\n```\n",
+        "# `A` b: c\n\n[x](#a-b-c) [y](docs) [z](https://example.org/b) [w](docs/glossary.md#g)\n",
+        "# A\n# A\n[x](#a-1)\n```\n# B\n```\n",
+    ],
+)
+def test_what_is_right_passes(tmp_path: Path, text: str) -> None:
+    assert page(tmp_path, text) == (0, "words: 2 pages, none wrong\n")
+
+
+def test_a_glossary_without_the_table_is_told(tmp_path: Path) -> None:
+    page(tmp_path, "a")
+    (tmp_path / "docs" / "glossary.md").write_text("# G\n")
+    assert run("words", tmp_path) == (1, "docs/glossary.md: has no table 'say | not'\n")
