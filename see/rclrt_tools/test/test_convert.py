@@ -324,7 +324,7 @@ def test_the_command_knows_the_formats_and_counts_what_is_left_out(tmp_path: Pat
     for text in ("a: 1\n", validator, "chains: [1]\n", "nodes: [1]\n", "[]\n", "[{args: 1}]\n"):
         nothing = tmp_path / "n.yaml"
         nothing.write_text(text, encoding="utf-8")
-        assert "state monitor. If it is, say whose with --from" in convert(nothing).stderr
+        assert "topic table. If it is, say whose with --from" in convert(nothing).stderr
     monitor = tmp_path / "m.yaml"
     monitor.write_text(LATENCY, encoding="utf-8")
     draft = convert(monitor)

@@ -212,6 +212,15 @@ def read_document(path: Path) -> Document:
     ModelError
         It cannot be read, is malformed, or holds what the module's text says is refused.
     """
+    return parse_document(_text(path), str(path))
+
+
+def read_code(path: Path) -> Document:
+    """Return the text of a file that is no YAML, as its content."""
+    return Document(str(path), _text(path))
+
+
+def _text(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
@@ -224,7 +233,7 @@ def read_document(path: Path) -> Document:
         raise ModelError([f"{path}:{line}: {why}"]) from error
     if len(data) > MAX_BYTES:
         raise ModelError([f"{path}: larger than {MAX_BYTES >> 20} MiB, the most a model may have"])
-    return parse_document(text, str(path))
+    return text
 
 
 def parse_document(text: str, path: str = "<text>") -> Document:

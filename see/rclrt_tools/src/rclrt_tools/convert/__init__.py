@@ -14,15 +14,19 @@ from rclrt_tools.convert.autoware import CHECKED, from_autoware, from_topics
 from rclrt_tools.convert.caret_read import from_caret
 from rclrt_tools.convert.caret_write import to_caret
 from rclrt_tools.convert.imported import Imported, check, to_yaml
+from rclrt_tools.convert.micro import from_ardupilot, from_colcon_meta, from_px4
 from rclrt_tools.convert.placements import from_system_file
 from rclrt_tools.convert.play_launch import from_contract, from_system_model
 
 __all__ = [
     "Imported",
     "check",
+    "from_ardupilot",
     "from_autoware",
     "from_caret",
+    "from_colcon_meta",
     "from_contract",
+    "from_px4",
     "from_system_file",
     "from_system_model",
     "from_topics",
@@ -87,6 +91,24 @@ FORMATS = (
         "topics of a state monitor",
         lambda c: isinstance(c, list) and _at(c[0] if c else None, "args", "topic") is not None,
         lambda document, _: from_topics(document),
+    ),
+    Format(
+        "micro",
+        "micro-ROS' colcon.meta",
+        lambda c: isinstance(_at(c, "names"), dict),
+        lambda document, _: from_colcon_meta(document),
+    ),
+    Format(
+        "micro",
+        "PX4's dds_topics.yaml",
+        lambda c: isinstance(_at(c, "publications"), list),
+        lambda document, _: from_px4(document),
+    ),
+    Format(
+        "micro",
+        "ArduPilot's topic table",
+        lambda c: isinstance(c, str) and "topic_name" in c,
+        lambda document, _: from_ardupilot(document),
     ),
 )
 """The first of a tool is what it is read as if it looks like none."""

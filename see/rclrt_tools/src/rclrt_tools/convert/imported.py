@@ -40,12 +40,15 @@ class Imported:
         As a model's file has it.
     left_out
         What of the file is not in it, or only in part: place, and why.
+    code
+        What it is instead of YAML: a header of C.
     drafts
         Chains that a model cannot have as they are, each with the reason.
     """
 
     document: Document
     content: dict[str, Any] = field(default_factory=dict)
+    code: str = ""
     left_out: list[str] = field(default_factory=list)
     drafts: list[tuple[dict[str, Any], str]] = field(default_factory=list)
     kinds: dict[str, list[int]] = field(default_factory=dict)
@@ -115,6 +118,9 @@ def to_yaml(imported: Imported) -> str:
         lines.append(f"# A draft of a chain, to finish by hand: {why}")
         lines += [f"#   {line}" for line in _dumped([chain]).splitlines()]
     lines = ["".join(c if c.isprintable() else "?" for c in line) for line in lines]
+    if imported.code:
+        about = "\n".join(lines).replace("*/", "* /").replace("/*", "/ *")
+        return f"/*\n{about}\n */\n{imported.code}"
     return "\n".join(lines) + "\n" + (_dumped(imported.content) if imported.content else "")
 
 

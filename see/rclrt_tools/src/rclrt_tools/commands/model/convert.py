@@ -5,9 +5,10 @@
 Reads as a model that lacks the times: a CARET architecture file, a contract of play_launch or its
 system_model.yaml. Reads as chains for a model: Autoware's pipeline latency monitor, processing time
 checker and topics of the component state monitor, and with --model the chains of a contract. Reads
-as a parameters file: a system file of play_launch. What is not taken over is listed at the top of
-what it prints, and counted on the error output. What it prints is read by analyze, or goes into a
-model: a chain that no model can have stands in a comment, as a draft.
+as a parameters file: a system file of play_launch. Reads as a header for rclrt_micro: micro-ROS'
+colcon.meta, PX4's dds_topics.yaml, ArduPilot's AP_DDS_Topic_Table.h. What is not taken over is
+listed at the top of what it prints, and counted on the error output. What it prints is read by
+analyze, or goes into a model: a chain that no model can have stands in a comment, as a draft.
 With --to caret it writes a model as a CARET architecture file. Exits with 1 if nothing is left,
 with 2 if the file is none of these.
 """
@@ -18,7 +19,7 @@ import argparse
 import sys
 from pathlib import Path
 
-TOOLS = ("caret", "play_launch", "autoware")
+TOOLS = ("caret", "play_launch", "autoware", "micro")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Convert a file."""
     from rclrt_analysis.model import ModelError, System, model_schema
-    from rclrt_analysis.model.document import read_document
+    from rclrt_analysis.model.document import read_code, read_document
     from rclrt_analysis.plan.openings import read_open
 
     from rclrt_tools import convert
@@ -52,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(convert.to_caret(read_open(arguments.file, schema).system), end="")
             print(LOST, file=sys.stderr)
             return 0
-        document = read_document(arguments.file)
+        is_code = arguments.file.suffix in (".h", ".hpp")
+        document = (read_code if is_code else read_document)(arguments.file)
         system: System | None = None
         if arguments.model:
             system = read_open(arguments.model, schema).system
@@ -68,4 +70,4 @@ def run(arguments: argparse.Namespace) -> int:
     if count := len(imported.drafts):
         text = f"drafts of chains: {count}, in comments at the top, which say what is missing"
         print(text, file=sys.stderr)
-    return 0 if imported.content else 1
+    return 0 if imported.content or imported.code else 1
