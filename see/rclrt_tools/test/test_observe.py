@@ -400,26 +400,27 @@ def test_processes_are_connected_by_their_messages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "transport"),
+    ("end", "fields", "transport"),
     [
-        ({}, 1),
-        ({"cpus": 6}, 1),  # The only thread of the reader.
-        ({"thread": 9}, 1),  # Another one, on the only CPU.
-        ({"cpus": 6, "thread": 9}, 3),
+        (4, {}, 1),
+        (4, {"cpus": 6}, 1),  # The only thread of the reader.
+        (4, {"thread": 9}, 1),  # Another one, on the only CPU.
+        (4, {"cpus": 6, "thread": 9}, 3),
+        (5, {"thread": 9}, 3),  # The message came while it still ran.
     ],
 )
 def test_a_message_that_waits_for_other_jobs_is_not_on_its_way(
-    fields: dict[str, int], transport: int
+    end: int, fields: dict[str, int], transport: int
 ) -> None:
     """It was published at 1 ms and seen at 4 ms; from 2 ms on the reader had another job."""
     first, second = two_processes()
-    other = jobs(1, (2, 2, 4, 2), **{"cpus": 2} | fields)
+    other = jobs(1, (2, 2, end, 2), **{"cpus": 2} | fields)
     entries = {**second.callbacks, 1: timer("u", 20 * MS, 2)}
     second = replace(second, callbacks=entries, records=np.concatenate((second.records, other)))
     assert observed(first, second).overheads.transport == transport * MS
 
 
-def test_messages_that_wait_for_other_programs_take_the_usual_time() -> None:
+def test_messages_that_a_thread_saw_late_do_not_count() -> None:
     first, second = two_processes()
     first, second = (replace(one, records=np.tile(one.records, 3)) for one in (first, second))
     for one, step in ((first, 3), (second, 1)):
@@ -430,10 +431,13 @@ def test_messages_that_wait_for_other_programs_take_the_usual_time() -> None:
         known = one.records["message"] != layout.NO_MESSAGE
         one.records["message"][known] += again.astype(np.uint64)[known]
     for name in ("release_ns", "ready_ns", "start_ns", "end_ns"):
-        second.records[name][2] += 7 * MS
+        second.records[name][1:] += 7 * MS
     assert observed(first, second).overheads.transport == 10 * MS
     second.records["policy"], second.records["priority"] = layout.POLICY_OTHER, 0
-    assert observed(first, second).overheads.transport == 3 * MS
+    assert observed(first, second).overheads.transport == 3 * MS, "the thread saw two late"
+    second.records["ready_ns"] += 1
+    second.records["start_ns"] += 1
+    assert observed(first, second).overheads.transport == 10 * MS, "they came then"
 
 
 @pytest.mark.parametrize("apart", [1, 0])

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rclrt_analysis.assignment import rate_monotonic, with_priorities
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.result import Result
@@ -139,7 +138,7 @@ def advise(
     seen = build(parts, traces[0][0], kind, with_ways=True)
     if not seen.content["callbacks"]:
         raise ValueError("no job in these traces has ended")
-    plain = build([_as_heard(part) for part in parts], traces[0][0], kind, with_idle=False)
+    plain = build(parts, traces[0][0], kind, with_idle=False)
     if overheads is not None:
         plain.content["overheads"] = dict(overheads)
     for callback in plain.content["callbacks"]:
@@ -209,7 +208,7 @@ def opened(
         No job has ended, or files of one executor contradict each other.
     """
     parts = [_without_ours(part, []) for part in parts_of(traces)]
-    plain = build([_as_heard(part) for part in parts], traces[0][0], "isolated", with_idle=False)
+    plain = build(parts, traces[0][0], "isolated", with_idle=False)
     content = plain.content
     if not content["callbacks"]:
         raise ValueError("no job in these traces has ended")
@@ -238,16 +237,6 @@ def _without_ours(part: Part, left_out: list[str]) -> Part:
     names = {id_: entry.name for id_, entry in part.callbacks.items()}
     left_out += [names[id_] for id_ in part.ran if names[id_].endswith(NOT_THE_USERS)]
     ran = {id_: jobs for id_, jobs in part.ran.items() if not names[id_].endswith(NOT_THE_USERS)}
-    return replace(part, ran=ran)
-
-
-def _as_heard(part: Part) -> Part:
-    """Return the part with jobs that were ready when they were released."""
-    ran = {}
-    for id_, jobs in part.ran.items():
-        heard = jobs.copy()
-        heard["ready_ns"] = np.minimum(jobs["release_ns"], jobs["start_ns"])
-        ran[id_] = heard
     return replace(part, ran=ran)
 
 

@@ -48,22 +48,23 @@ class Builder:
             self._check_part(part)
             self._find_timers(i, part)
         self.idle = idle_of(parts)
+        nothing = {key: np.zeros_like(times) for key, times in self.idle.items()}
         if not with_idle:
-            self.idle = {key: np.zeros_like(times) for key, times in self.idle.items()}
+            self.idle = nothing
         every = np.concatenate([np.zeros(0, np.int64), *self.idle.values()])
         every.sort()
         self.taken = taken_of(parts, share_of(every, LEAST)) if with_idle else None
         # What is no exception. Longer times are told of the callbacks that had them, or taken.
         self.dispatch = share_of(every, USUAL if self.taken is None else MIDDLE)
-        self.late = late_of(parts)
-        if self.taken is None:  # How late they were is not told apart from what kept them.
+        self.late = late_of(parts) if with_idle else nothing
+        if with_idle and self.taken is None:  # How late is not told apart from what kept them.
             self.late = {
                 (i, id_): np.maximum(mine["ready_ns"] - mine["release_ns"], 0)
                 for i, part in enumerate(parts)
                 for id_, mine in part.ran.items()
             }
         else:  # The times in which nothing ran are in there.
-            self.idle = {key: np.zeros_like(times) for key, times in self.idle.items()}
+            self.idle = nothing
         self.causes: Causes = causes_of(parts, set(self.timers), with_idle)
         if self.causes.circle:
             names = ", ".join(self.names[key] for key in self.causes.circle)
@@ -255,8 +256,8 @@ def build(
     Parameters
     ----------
     with_idle
-        Whether times in which jobs were ready and none ran are in the model, and the longest way of
-        a message. They are those of other programs, above all.
+        Whether times in which jobs were not ready, or were and none ran, are in the model, and the
+        longest way of a message. They are those of other programs, above all.
     with_ways
         Whether it says how long jobs took since the release of what has led to them.
     """

@@ -14,6 +14,8 @@ from rclrt_tools.observe.scheduling import FAIR
 from rclrt_tools.observe.times import Busy
 from rclrt_tools.trace import Records, layout
 
+SOON = 0.1
+"""The share of messages, of those that a thread may have seen late, that it has not."""
 ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -96,8 +98,11 @@ class _Hindered:
         self._busy.append(by_cpus[key])
 
     def between(self, begin: Ints, end: Ints) -> Ints:
-        """Return for how long that was so between these instants, ns."""
-        times: Ints = np.max([one.until(end) - one.until(begin) for one in self._busy], axis=0)
+        """Return for how long that kept what was published from being seen, ns.
+
+        What still goes on when the message is there has not kept it.
+        """
+        times: Ints = np.max([one.over_between(begin, end) for one in self._busy], axis=0)
         return times
 
 
@@ -113,7 +118,8 @@ def causes_of(parts: Sequence[Part], timers: set[Key], longest: bool = True) -> 
     ----------
     longest
         Whether `transport` is the longest time where readers run in real time. Others may have
-        waited for other programs: of them it is the median.
+        waited for other programs: of them it is the median of the messages whose arrival is known,
+        or else of those that were seen soonest.
     """
     found = Causes()
     number = _numbers(parts)
@@ -122,7 +128,7 @@ def causes_of(parts: Sequence[Part], timers: set[Key], longest: bool = True) -> 
     by_cpus: dict[tuple[bytes, int], Busy] = {}
     for i, part in enumerate(parts):
         hindered = _Hindered(parts, part, by_cpus)
-        longest_way = longest and not part.values_of("policy") & set(FAIR)
+        is_fair = bool(part.values_of("policy") & set(FAIR))
         for id_, jobs in part.ran.items():
             key = (i, id_)
             if key in timers:
@@ -144,9 +150,13 @@ def causes_of(parts: Sequence[Part], timers: set[Key], longest: bool = True) -> 
                 found.edges[source, key] = most
                 release = jobs["release_ns"][chosen]
                 way = release - published - hindered.between(published, release)
-                found.transport = max(
-                    found.transport, int(way.max() if longest_way else np.median(way))
-                )
+                if (
+                    is_fair
+                ):  # Its thread may have waited to see those that came before it was ready.
+                    came = jobs["ready_ns"][chosen] > release
+                    way = way[came] if came.any() else way[way <= np.quantile(way, SOON)]
+                usual = is_fair or not longest
+                found.transport = max(found.transport, int(np.median(way) if usual else way.max()))
             lost = part.lost.get(id_, jobs[:0])
             lost = lost[lost["cause"] != layout.CAUSE_JOB]
             outside = np.concatenate((jobs["release_ns"][~is_inside], lost["release_ns"]))

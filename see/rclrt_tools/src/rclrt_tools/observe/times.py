@@ -59,10 +59,11 @@ class Busy:
 
     def __init__(self, parts: Sequence[Part], many: int = 1) -> None:
         every = [mine for part in parts for mine in part.ran.values()]
-        time = np.concatenate([times_of(every, which) for which in ("start_ns", "end_ns")])
+        # At the same instant ends come first: what begins then is another stretch.
+        time = np.concatenate([times_of(every, which) for which in ("end_ns", "start_ns")])
         order = np.argsort(time, kind="stable")
-        begins = order < len(order) // 2
-        busy = np.cumsum(np.where(begins, np.int8(1), np.int8(-1)), dtype=np.int32) >= many
+        ends = order < len(order) // 2
+        busy = np.cumsum(np.where(ends, np.int8(-1), np.int8(1)), dtype=np.int32) >= many
         changes = np.flatnonzero(np.diff(busy, prepend=False))
         # Before all of them: no job.
         self._time = np.append(np.iinfo(np.int64).min // 2, time[order[changes]])
@@ -75,6 +76,11 @@ class Busy:
         inside = (time - self._time[step]) * self._busy[step]
         found: Ints = self._before[step] + inside
         return found
+
+    def over_between(self, begin: Ints, end: Ints) -> Ints:
+        """Return for how long that was so between instants, in stretches that were over then."""
+        step = np.searchsorted(self._time, end, side="right") - 1
+        return np.maximum(self._before[step] - self.until(begin), 0)
 
 
 def _of_each(parts: Sequence[Part], time_of: Callable[[Busy, Records], Ints]) -> dict[Key, Ints]:
