@@ -199,6 +199,8 @@ def test_a_model_goes_to_caret_and_comes_back() -> None:
     assert len(fusion["publishes"][0]["callback_names"]) == 2
     planner = next(node for node in content["nodes"] if node["node_name"] == "/BehaviorPlanner")
     assert len(planner["variable_passings"]) == 6, "one for each topic that it reads"
+    (context, *_) = planner["message_contexts"]
+    assert context["callbacks"] == [f"/BehaviorPlanner/callback_{i}" for i in (1, 0)]
     imported = from_caret(parse_document(to_caret(system), "back.yaml"))
     assert imported.left_out == []
     back = as_system(imported)

@@ -46,7 +46,7 @@ chains:
       - { scope: /, path: dream }
   odd: {semantics: karma, segments: []}
 paths:
-  whole: {input: /head/picture, output: [/idea], max_latency: 90ms}
+  whole: {input: /head/picture, output: [/body/idea], max_latency: 90ms}
 topics:
   /head/picture:
     {type: our/Picture, pub: [eye/picture], sub: [mind/picture], drop: {max_consecutive: 3}}
@@ -62,13 +62,13 @@ def test_a_contract_becomes_a_model_with_its_chains_by_topics() -> None:
     check(imported, SCHEMA)
     to_mind, fresh, way, age, rate, sound = imported.content["chains"]
     assert to_mind == {
-        "name": "to_mind", "topics": ["/head/picture", "/idea"], "semantics": "reaction",
+        "name": "to_mind", "topics": ["/head/picture", "/body/idea"], "semantics": "reaction",
         "deadline_ms": 60,
     }  # fmt: skip
     assert (fresh["topics"], fresh["semantics"]) == (["/head/picture"], "age")
     assert fresh["deadline_ms"] == 80
     assert way == {
-        "name": "whole", "topics": ["/head/picture", "/idea"], "semantics": "latency",
+        "name": "whole", "topics": ["/head/picture", "/body/idea"], "semantics": "latency",
         "deadline_ms": 90,
     }  # fmt: skip
     assert (rate["name"], rate["silent_after_ms"]) == ("least rate of /head/picture", 100)

@@ -198,20 +198,22 @@ def _begin(first: Callback) -> str:
     return first.triggers[0] if first.triggers else _outside(first)
 
 
-def _contexts(node: _Node) -> list[dict[str, str]]:
+def _contexts(node: _Node) -> list[dict[str, Any]]:
     """Return how each topic that a node takes gets into each that it publishes, if it does."""
     contexts = []
     for taken, first in node.takes.items():
+        after = [
+            p["callback_name_read"] for p in node.passings if p["callback_name_write"] == first
+        ]
         for sent, names in node.publishes.items():
-            linked = {
-                p["callback_name_read"] for p in node.passings if p["callback_name_write"] == first
-            }
-            if first in names or linked & set(names):
+            last = [name for name in (first, *after) if name in names][:1]
+            if last:
                 contexts.append(
                     {
                         "context_type": "callback_chain",
                         "subscription_topic_name": taken,
                         "publisher_topic_name": sent,
+                        "callbacks": list(dict.fromkeys([first, *last])),
                     }
                 )
     return contexts

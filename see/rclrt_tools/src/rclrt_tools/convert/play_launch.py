@@ -158,6 +158,8 @@ class _Contract:
         self._least: dict[str, float] = {}
         """The least rates of topics that anybody asks for."""
         self._most: dict[str, float] = {}
+        self._scope_of: dict[str, str] = {}
+        """Namespaces of paths, as chains name them."""
 
     def read(
         self, system: System | None, placements: dict[str, dict[str, Any]] | None = None
@@ -169,6 +171,10 @@ class _Contract:
             imported.leave_out(("version",), "this program knows version 1")
         for topic, about in self._part(self._content, (), "topics"):
             self._topic(topic, about)
+        for name, chain in self._part(self._content, (), "chains"):
+            for _, segment in items(self._document, chain, ("chains", name), "segments"):
+                if "path" in segment:
+                    self._scope_of[str(segment["path"])] = str(segment.get("scope", "/"))
         nodes = dict(self._part(self._content, (), "nodes"))
         for node, about in nodes.items():
             for key, place, endpoint in self._endpoints(node, about):
@@ -240,7 +246,8 @@ class _Contract:
         full = f"/{node.lstrip('/')}"
         item: dict[str, Any] = {"executor": fit(full), "wcet_ms": 0, "group": fit(f"{full}/group")}
         outputs = texts(self._document, path.get("output"), (*place, "output"))
-        made = _Callback(item, node, name, [self._topic_at(node, one) for one in outputs])
+        scope = self._scope_of.get(name, "/")
+        made = _Callback(item, node, name, [self._topic_at(node, one, scope) for one in outputs])
         if kind == "once":
             self._imported.leave_out(place, "it runs once", "paths that run once")
             return
@@ -253,7 +260,7 @@ class _Contract:
             item["name"] = f"{full}/timer/{period_name(round(item['period_ms'] * 10**6))}"
         else:
             inputs = texts(self._document, value, (*place, "trigger", "input"))
-            made.takes = [self._topic_at(node, one) for one in inputs]
+            made.takes = [self._topic_at(node, one, scope) for one in inputs]
             of_what = made.takes[0] if made.takes else f"{name}"
             item.update(kind="subscription", name=f"{full}/subscription/{of_what.lstrip('/')}")
         sync = path.get("sync")
