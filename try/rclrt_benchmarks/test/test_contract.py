@@ -25,8 +25,8 @@ from rclrt_benchmarks.contract.judged import (
 from rclrt_benchmarks.contract.judged import Ran as Job
 from rclrt_benchmarks.contract.machine import Stalls, Strangers, calibrated, look
 from rclrt_benchmarks.contract.mixed import CHAIN, LOGGER, VISION
+from rclrt_benchmarks.contract.robot import judged
 from rclrt_benchmarks.contract.sabotage import start_together
-from rclrt_benchmarks.contract.setting import judged
 from rclrt_tools.reference.environment import may_use_realtime
 from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout, write_trace
 from rclrt_tools.watch.feed import Job as Seen

@@ -25,7 +25,7 @@ from rclrt_benchmarks.experiments import (
     timer_jitter,
     waters,
 )
-from rclrt_benchmarks.harness import reference
+from rclrt_benchmarks.harness.catalogue import judge_hot_path
 from rclrt_benchmarks.harness.row import FAILS, HOLDS, OPEN, Judged, Machine, Row
 
 HERE = Machine(cpus=2, realtime=True, rclcpp=False, cyclictest=True, why_no_vm="")
@@ -313,7 +313,7 @@ def demo() -> Result:
 
 
 def test_the_hot_path_must_be_in_the_order_of_the_papers() -> None:
-    good = verdicts(reference.judge, demo())
+    good = verdicts(judge_hot_path, demo())
     four = "hot path highest: the same on 2 and on 4 cores"
     assert {row.verdict for name, row in good.items() if name != four} == {HOLDS}
     assert good[four].why == "this machine has 2 CPUs"
@@ -327,11 +327,11 @@ def test_the_hot_path_must_be_in_the_order_of_the_papers() -> None:
         for run in bad["runs"]:
             if run["executor"] == name:
                 run["hot_path_ms"].update(p99=ms, max=ms)
-        row = verdicts(reference.judge, bad)[said]
+        row = verdicts(judge_hot_path, bad)[said]
         assert (row.verdict, row.why.startswith("of the medians it is ")) == (FAILS, True)
     refused = demo()
     refused["runs"][0]["attributes_in_force"] = False
-    row = verdicts(reference.judge, refused)["hot path highest / RM, p99"]
+    row = verdicts(judge_hot_path, refused)["hot path highest / RM, p99"]
     assert row.verdict == OPEN
     assert "refused" in row.why
 

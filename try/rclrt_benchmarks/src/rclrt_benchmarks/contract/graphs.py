@@ -20,8 +20,7 @@ from rclrt_tools.watch.sources import watch_files
 
 from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
 from rclrt_benchmarks.contract.machine import Stalls, Strangers
-from rclrt_benchmarks.contract.robot import WARM_UP_S, Robot, schema
-from rclrt_benchmarks.contract.setting import Setting
+from rclrt_benchmarks.contract.robot import WARM_UP_S, Robot, Setting, schema
 
 PERIODS_MS = (20, 25, 40, 50, 80, 100, 160, 200)
 MOST_LOAD = 0.5

@@ -12,8 +12,7 @@ from rclrt_tools.reference.program import Report
 from rclrt_benchmarks.contract import container
 from rclrt_benchmarks.contract.machine import Strangers
 from rclrt_benchmarks.contract.models import Chain, model_of
-from rclrt_benchmarks.contract.robot import Robot, enforced, plan
-from rclrt_benchmarks.contract.setting import Setting
+from rclrt_benchmarks.contract.robot import Robot, Setting, enforced, plan
 from rclrt_benchmarks.harness.frame import source
 
 SCENARIO = Path("try/rclrt_scenarios") / "mixed_criticality.yaml"

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The program that runs a scenario: observed, recorded, or watched against a plan."""
+"""The program that runs a scenario: observed, recorded, or watched beside load and judged."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rclrt_analysis.model import System
 from rclrt_analysis.plan.openings import Opening, read_open
@@ -19,6 +20,7 @@ from rclrt_analysis.plan.parameters import applied, read_plan
 from rclrt_tools import cli
 from rclrt_tools.live.files import live_processes
 from rclrt_tools.preload import built, environment
+from rclrt_tools.reference.environment import BackgroundLoad
 from rclrt_tools.reference.program import (
     PATIENCE_S,
     Interrupt,
@@ -30,6 +32,8 @@ from rclrt_tools.trace import TraceError, read_trace
 from rclrt_tools.watch.sources import PAUSE_S, Live
 from rclrt_tools.watch.watch import Watch
 
+from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
+from rclrt_benchmarks.contract.machine import Stalls, Strangers
 from rclrt_benchmarks.harness.frame import FailedError, source
 
 WARM_UP_S = 0.6
@@ -201,3 +205,78 @@ def enforced(model: Path, path: Path) -> Enforced:
     file = read_plan(path)
     (kind,) = {one["kind"] for one in file.executors.values()}
     return Enforced(applied(opening, file), path, kind)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long runs are, in s, and how many busy programs there are on each CPU beside them.
+
+    Attributes
+    ----------
+    quick
+        A plan that is not proved will do.
+    """
+
+    seconds: float
+    load: int
+    quick: bool = False
+    plan_seconds: int = 20
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a part of the experiment is given.
+
+    Attributes
+    ----------
+    overheads
+        As in a model, times in ns: what was measured here.
+    folder
+        For traces, models and plans.
+    """
+
+    interrupt: Interrupt
+    effort: Effort
+    overheads: Mapping[str, Any]
+    folder: Path
+
+
+@dataclass
+class Outcome:
+    """What came of a run under a model.
+
+    Attributes
+    ----------
+    broken
+        What the watch has said of the model's assumptions.
+    stall_ms
+        For how long at most the machine itself was away.
+    strangers
+        Other programs in real time on these CPUs.
+    """
+
+    verdict: Verdict
+    broken: list[str]
+    stall_ms: float
+    strangers: Strangers
+
+
+def judged(watch: Judged, stalls: Stalls, strangers: Strangers) -> Outcome:
+    """Return what a watch has seen beside these stalls and strangers."""
+    said = watch.to_json()["broken_assumptions"]
+    return Outcome(
+        judge(watch, stalls, strangers),
+        [f"'{one['callback']}' {one['text']}" for one in said],
+        stalls.longest_ms,
+        strangers,
+    )
+
+
+def beside_load(
+    robot: Robot, watch: Judged, effort: Effort, executor: str, file: Path
+) -> tuple[Judged, Stalls, Strangers]:
+    """Run a robot with a parameters file beside busy programs, and watch it and the machine."""
+    stalls, strangers = Stalls(robot.cpus), Strangers(robot.cpus)
+    with stalls, strangers, BackgroundLoad(set(robot.cpus), effort.load):
+        robot.watched(watch, executor, effort.seconds, "--config", str(file))
+    return watch, stalls, strangers

@@ -24,8 +24,15 @@ from rclrt_tools.watch.watch import Watch
 
 from rclrt_benchmarks.contract.mixed import CPU, FULL_NAMES, SCENARIO
 from rclrt_benchmarks.contract.models import Chain, model_of
-from rclrt_benchmarks.contract.robot import Enforced, Robot, enforced, has_begun, live_trace, plan
-from rclrt_benchmarks.contract.setting import Setting
+from rclrt_benchmarks.contract.robot import (
+    Enforced,
+    Robot,
+    Setting,
+    enforced,
+    has_begun,
+    live_trace,
+    plan,
+)
 from rclrt_benchmarks.harness.frame import FailedError, source
 
 NODES = ("Sense", "Plan", "Act", "Logger")

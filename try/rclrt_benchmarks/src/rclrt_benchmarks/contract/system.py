@@ -19,8 +19,16 @@ from rclrt_tools.watch.watch import Watch
 
 from rclrt_benchmarks.contract.judged import Judged
 from rclrt_benchmarks.contract.models import MARGIN_NS, Chain, model_of, traces_of
-from rclrt_benchmarks.contract.robot import Robot, enforced, plan, schema
-from rclrt_benchmarks.contract.setting import Outcome, Setting, beside_load, judged
+from rclrt_benchmarks.contract.robot import (
+    Outcome,
+    Robot,
+    Setting,
+    beside_load,
+    enforced,
+    judged,
+    plan,
+    schema,
+)
 from rclrt_benchmarks.harness.frame import source
 
 SCENARIO = Path("try/rclrt_scenarios") / "autoware_reference_system.yaml"

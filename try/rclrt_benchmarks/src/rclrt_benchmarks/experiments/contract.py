@@ -76,7 +76,7 @@ def _measure(arguments: argparse.Namespace) -> Result:
     from rclrt_tools.reference.program import Interrupt
     from rclrt_tools.trace import TraceError
 
-    from rclrt_benchmarks.contract.setting import Setting
+    from rclrt_benchmarks.contract.robot import Setting
 
     path_of("rclrt_reference_system", "rclrt_reference_system")
     needs_fifo()
@@ -129,7 +129,7 @@ def _calibrated(arguments: argparse.Namespace, result: Result) -> dict[str, int]
 
 
 def _effort(arguments: argparse.Namespace) -> Any:
-    from rclrt_benchmarks.contract.setting import Effort
+    from rclrt_benchmarks.contract.robot import Effort
 
     if arguments.quick:
         return Effort(2.0, 1, True, 5)
