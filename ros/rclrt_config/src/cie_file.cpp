@@ -67,15 +67,14 @@ std::vector<std::string> sections()
 /// Numbers in these files are decimal whatever zeros stand in front.
 void strip_zeros(YAML::Node value)
 {
-  if (value.IsSequence()) {
-    std::for_each(value.begin(), value.end(), strip_zeros);
-  } else if (value.IsScalar() && value.Scalar().size() > 1) {
-    const std::string & text = value.Scalar();
-    const std::size_t sign = text[0] == '-' ? 1 : 0;
-    if (text.find_first_not_of("0123456789", sign) == std::string::npos && text[sign] == '0') {
-      const std::size_t digit = std::min(text.find_first_not_of('0', sign), text.size() - 1);
-      value = text.substr(0, sign) + text.substr(digit);
-    }
+  if (!value.IsScalar() || value.Scalar().size() < 2) {
+    return;
+  }
+  const std::string & text = value.Scalar();
+  const std::size_t sign = text[0] == '-' ? 1 : 0;
+  if (text.find_first_not_of("0123456789", sign) == std::string::npos && text[sign] == '0') {
+    const std::size_t digit = std::min(text.find_first_not_of('0', sign), text.size() - 1);
+    value = text.substr(0, sign) + text.substr(digit);
   }
 }
 
@@ -96,6 +95,9 @@ void simplify(YAML::Node entry, bool is_scanned)
       field.first.IsScalar() &&
       std::find(words.begin(), words.end(), field.first.Scalar()) == words.end()) {
       strip_zeros(value);
+      if (value.IsSequence()) {  // not what is inside of its items: an alias may be endless
+        std::for_each(value.begin(), value.end(), strip_zeros);
+      }
     }
   }
   for (const YAML::Node & name : without) {

@@ -273,6 +273,7 @@ TEST(CieFile, what_is_wrong_is_told_where_it_stands)
     {"- {id: x, policy: SCHED_DEADLINE, runtime: 5ms, deadline: 5, period: 5}", "2:46",
      "whole number"},
     {"- {id: x, policy: SCHED_FIFO, priority: 5, affinity: [9]}", "2:57", "names CPU '9'"},
+    {"- {id: x, policy: SCHED_FIFO, priority: 5, affinity: &a [*a]}", "2:56", "names CPU a list"},
     {"- {id: x, policy: SCHED_FIFO, priority: 5, afinity: [1]}", "2:46", "unknown field"},
     {"- {id: x, policy: SCHED_FIFO, priority: 5}\n  - {id: x, policy: SCHED_FIFO, priority: 6}",
      "3:5", "the group 'x' has an entry in line 2 already"},

@@ -64,7 +64,7 @@ class Imported:
         kind
             What it is one of, in the plural: "contexts without a type". "": what differs in names.
         """
-        name = ".".join(str(part) for part in place)
+        name = ".".join(str(part) for part in place) or "the file"
         if kind:
             self.named.add(kind)
         elif why == "not known here":

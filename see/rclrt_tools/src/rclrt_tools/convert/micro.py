@@ -66,6 +66,8 @@ def from_px4(document: Document) -> Imported:
     content = mapping(document, document.content, ())
     sections = ("publications", "subscriptions", "subscriptions_multi")
     imported.leave_out_others(content, (), dict.fromkeys(sections, ""))
+    version = "a message with a MESSAGE_VERSION has it at the end of its topic, as _v1: add that"
+    imported.leave_out((), version)
     topics = []
     for section in sections:
         is_sent = section == "publications"
