@@ -4,7 +4,12 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
+import pytest
 from models import SCHEMA
+from rclrt_analysis.model import ModelError
 from rclrt_analysis.model.document import parse_document
 from rclrt_tools.convert import (
     Imported,
@@ -13,6 +18,7 @@ from rclrt_tools.convert import (
     from_system_file,
     from_system_model,
 )
+from test_convert import dumped, spoilt
 
 CONTRACT = """version: 1
 nodes:
@@ -50,6 +56,38 @@ paths:
 topics:
   /head/picture:
     {type: our/Picture, pub: [eye/picture], sub: [mind/picture], drop: {max_consecutive: 3}}
+"""
+
+RESOLVED = """structure:
+  nodes: {/head/eye: {scope: a}, /head/mind: {scope: a}, /logger: {scope: a}}
+  topics: {/picture: {type: our/Picture, pub: [/head/eye/pic], sub: [/head/mind/pic]}}
+contracts:
+  node_paths:
+    /head/eye/look: {output: [/head/eye/pic], trigger: {kind: timer, value: {rate_hz: 20}}}
+    /head/mind/think:
+      input: [/head/mind/pic]
+      trigger: {kind: input, value: [/head/mind/pic]}
+      max_latency_ms: 12.5
+  sub_endpoints: {/head/mind/pic: {max_age_ms: 60}}
+  scope_paths: {a/see: {input: [/picture], output: [/picture], max_latency_ms: 40}}
+execution:
+  tiers:
+    high: {class: real_time, posix: {priority: 80, core: 2, sched_class: SCHED_FIFO}}
+    low: {class: best_effort, posix: {priority: 10, sched_class: SCHED_OTHER}}
+    board: {class: real_time, threadx: {priority: 4}}
+  bindings: {/head/mind: high, /head/eye: low, /logger: board}
+"""
+
+SYSTEM = """target: posix
+mapper: chain_aware
+reservations: required
+resources: {rt_priority_band: {min: 10, max: 40}, isolated_cpus: [1]}
+overrides:
+  brake: {priority: 20, core: 1, budget_us: 500}
+  /safety/eye: {priority: 30, sched_class: SCHED_RR}
+  logger: {sched_class: SCHED_OTHER}
+  map: {core: 0}
+  odd: {sched_class: SCHED_DEADLINE}
 """
 
 
@@ -103,26 +141,7 @@ def test_a_contract_becomes_a_model_with_its_chains_by_topics() -> None:
 
 
 def test_a_resolved_system_is_a_contract_with_priorities() -> None:
-    text = """structure:
-  nodes: {/head/eye: {scope: a}, /head/mind: {scope: a}, /logger: {scope: a}}
-  topics: {/picture: {type: our/Picture, pub: [/head/eye/pic], sub: [/head/mind/pic]}}
-contracts:
-  node_paths:
-    /head/eye/look: {output: [/head/eye/pic], trigger: {kind: timer, value: {rate_hz: 20}}}
-    /head/mind/think:
-      input: [/head/mind/pic]
-      trigger: {kind: input, value: [/head/mind/pic]}
-      max_latency_ms: 12.5
-  sub_endpoints: {/head/mind/pic: {max_age_ms: 60}}
-  scope_paths: {a/see: {input: [/picture], output: [/picture], max_latency_ms: 40}}
-execution:
-  tiers:
-    high: {class: real_time, posix: {priority: 80, core: 2, sched_class: SCHED_FIFO}}
-    low: {class: best_effort, posix: {priority: 10, sched_class: SCHED_OTHER}}
-    board: {class: real_time, threadx: {priority: 4}}
-  bindings: {/head/mind: high, /head/eye: low, /logger: board}
-"""
-    imported = from_system_model(parse_document(text, "s.yaml"))
+    imported = from_system_model(parse_document(RESOLVED, "s.yaml"))
     check(imported, SCHEMA)
     look, think = imported.content["callbacks"]
     assert "priority" not in look
@@ -137,18 +156,7 @@ execution:
 
 
 def test_a_system_file_becomes_parameters() -> None:
-    text = """target: posix
-mapper: chain_aware
-reservations: required
-resources: {rt_priority_band: {min: 10, max: 40}, isolated_cpus: [1]}
-overrides:
-  brake: {priority: 20, core: 1, budget_us: 500}
-  /safety/eye: {priority: 30, sched_class: SCHED_RR}
-  logger: {sched_class: SCHED_OTHER}
-  map: {core: 0}
-  odd: {sched_class: SCHED_DEADLINE}
-"""
-    imported = from_system_file(parse_document(text, "s.yaml"))
+    imported = from_system_file(parse_document(SYSTEM, "s.yaml"))
     assert imported.content["/**"]["ros__parameters"]["rclrt"]["callbacks"] == {
         "/**/brake/**": {"scheduling_policy": "fifo", "priority": 20, "cpu_affinity": [1]},
         "/safety/eye/**": {"scheduling_policy": "rr", "priority": 30},
@@ -159,3 +167,19 @@ overrides:
     for field in ("mapper", "reservations", "resources", "overrides.brake.budget_us"):
         assert f"{field}: " in listed
     assert "overrides.odd.sched_class: 'SCHED_DEADLINE' has no priority" in listed
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [(from_contract, CONTRACT), (from_system_model, RESOLVED), (from_system_file, SYSTEM)],
+)
+def test_a_spoilt_file_is_read_or_refused_by_its_name(read: Any, text: str) -> None:
+    whole, refused = parse_document(text, "s.yaml").content, 0
+    for seed in range(60):
+        r = random.Random(seed)
+        try:
+            check(read(parse_document(dumped(spoilt(r, whole)), "s.yaml")), SCHEMA)
+        except ModelError as error:
+            assert "s.yaml" in str(error), (seed, error)
+            refused += 1
+    assert 0 < refused < 60
