@@ -20,13 +20,12 @@ import test_watch_joins
 from models import SCHEMA
 from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
 from rclrt_analysis.model.read import read_model
-from rclrt_analysis.plan.fields import chain_lines
+from rclrt_analysis.plan.fields import chain_lines, pattern_of
 from rclrt_analysis.plan.parameters import entry_name
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.statistics import percentile
 from rclrt_tools.trace import write_trace
 from rclrt_tools.trace.simulated import to_traces
-from rclrt_tools.watch.assumptions import pattern_of
 from rclrt_tools.watch.chains import ChainWatch
 from rclrt_tools.watch.feed import Job, JobKey, Publication
 from rclrt_tools.watch.sources import watch_files

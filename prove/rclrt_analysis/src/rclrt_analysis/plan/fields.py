@@ -99,7 +99,29 @@ def quoted(text: str) -> str:
 GROUP_NAME = re.compile(r"/.+/group/.+")
 UNITS = {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 ROUNDING = Fraction(1, 10**8)
-_TIME = re.compile(r"(\d+)\s*(ns|us|ms|s|)")
+_TIME = re.compile(r"(\d{1,19}(?:\.\d{1,9})?)\s*(ns|us|ms|s|)")
+
+
+def pattern_of(entry: str) -> re.Pattern[str]:
+    """Return what matches an entry of a parameters file: * is one part, ** any number of them."""
+    stars = {"*": "/[^/]*", "**": "(?:/[^/]*)*"}
+    parts = entry.split("/")[1:]
+    return re.compile("".join(stars.get(part, "/" + re.escape(part)) for part in parts))
+
+
+def nanoseconds(value: object) -> int:
+    """Return a time of a parameters file, such as 5ms or 5000000.
+
+    Raises
+    ------
+    ValueError
+        It is none, or no whole number of nanoseconds.
+    """
+    found = _TIME.fullmatch(str(value))
+    exact = Fraction(found[1]) * UNITS[found[2]] if found else Fraction(1, 2)
+    if isinstance(value, bool) or exact.denominator != 1:
+        raise ValueError(f"{str(value)[:60]!r} is no time such as 5000000 (ns), 1.5ms or 20us")
+    return int(exact)
 
 
 def budget_field(budget: Budget) -> str:
@@ -142,7 +164,7 @@ def budget_of(path: Path, name: str, entry: Mapping[str, Any]) -> Budget | None:
         return None
     try:
         overrun = said.get("on_overrun", "demote")
-        runtime, period = (_ns(said[key]) for key in ("runtime", "period"))
+        runtime, period = (nanoseconds(said[key]) for key in ("runtime", "period"))
         if period == 0:
             raise ValueError(period)
     except (AttributeError, KeyError, ValueError) as error:
@@ -160,7 +182,9 @@ def budget_of(path: Path, name: str, entry: Mapping[str, Any]) -> Budget | None:
 def share_of(entry: Mapping[str, Any]) -> Fraction:
     """Return what share of a CPU an entry's budget may take, whatever it does when it runs out."""
     said = entry.get("budget")
-    return Fraction(_ns(said["runtime"]), _ns(said["period"])) if said is not None else Fraction(0)
+    if said is None:
+        return Fraction(0)
+    return Fraction(nanoseconds(said["runtime"]), nanoseconds(said["period"]))
 
 
 def unbounded(
@@ -193,10 +217,3 @@ def unbounded(
                 f"{float(100 * share):.1f}: some would have no room, and no bound counts that"
             )
             yield f"{path}: {text}. Give them less, or raise it"
-
-
-def _ns(value: object) -> int:
-    found = _TIME.fullmatch(str(value))
-    if found is None or isinstance(value, bool):
-        raise ValueError(value)
-    return int(found[1]) * UNITS[found[2]]

@@ -22,6 +22,8 @@ from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import TraceError
 
 SHARED = Path("/dev/shm")
+STATE, PARENT, FLAGS, BORN = 0, 1, 6, 19
+"""Places in what `stat_of` returns."""
 MAX_FILES = 65_536
 """Somebody may have filled the directory."""
 
@@ -52,14 +54,31 @@ class Process:
             if Path("/proc/self/ns/pid").stat().st_ino != self.namespace:
                 # Its process locks the file as long as it lives.
                 return None if has_lock(Path(self.file)) else False
-            text = Path(f"/proc/{self.number}/stat").read_text(encoding="utf-8", errors="replace")
-            fields = text.rpartition(")")[2].split()
-            # A zombie has ended. Of the fields after the name the 20th is when the process began.
-            return int(fields[19]) % 2**32 == self.born and fields[0] not in "ZX"
+            fields = stat_of(f"/proc/{self.number}")[1]
+            # A zombie has ended.
+            return int(fields[BORN]) % 2**32 == self.born and fields[STATE] not in "ZX"
         except FileNotFoundError:
             return False
         except (OSError, ValueError, IndexError):
             return None
+
+
+def stat_of(folder: str) -> tuple[str, list[str]]:
+    """Return the name of a process or thread in /proc, and its fields from the third of proc(5).
+
+    Raises
+    ------
+    OSError, IndexError
+        It has ended, or may not be looked at.
+    """
+    name, _, rest = proc_text(f"{folder}/stat").rpartition(")")
+    return name.partition("(")[2], rest.split()
+
+
+def proc_text(path: str) -> str:
+    """Return what a file of /proc has: there are many, so without the layers of text files."""
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        return file.read().decode("utf-8", "replace")
 
 
 def read_process(stream: int) -> tuple[layout.Header, Process] | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rclrt_tools.live.files import Process, open_file, printable, read_process
+from rclrt_tools.live.files import BORN, Process, open_file, printable, read_process, stat_of
 from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import RECORD, Entry, Records, TraceError
 
@@ -137,8 +137,7 @@ class Tail:
         number = self.header.process
         name = self.path.name.rpartition(f"-{number}")[0]
         try:
-            text = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
-            born = int(text.rpartition(")")[2].split()[19]) % 2**32
+            born = int(stat_of(f"/proc/{number}")[1][BORN]) % 2**32
         except (OSError, ValueError, IndexError) as error:
             raise TraceError(f"{self.path}: its process has ended") from error
         return Process(number, Path("/proc/self/ns/pid").stat().st_ino, born, printable(name))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rclrt_tools import cli
-from rclrt_tools.live.files import Process, Running, reason
+from rclrt_tools.live.files import BORN, STATE, Process, Running, reason, stat_of
 from rclrt_tools.live.follow import Follower
 from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import TraceError
@@ -142,11 +142,10 @@ PATIENCE_S = 10.0
 def born(process: int) -> str:
     """Return when a process began, as the kernel counts; empty: it does not run."""
     try:
-        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        fields = stat_of(f"/proc/{process}")[1]
     except OSError:
         return ""
-    fields = text.rpartition(")")[2].split()
-    return "" if fields[0] in "ZX" else fields[19]
+    return "" if fields[STATE] in "ZX" else fields[BORN]
 
 
 def running(folder: Path) -> int:

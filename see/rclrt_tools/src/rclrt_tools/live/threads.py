@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclrt_tools.live.files import printable
+from rclrt_tools.live.files import BORN, STATE, printable, proc_text, stat_of
 from rclrt_tools.trace import layout
 
 MAX_THREADS = 4096
+WORKER = "rclrt worker"
+"""How an executor names its threads, which have what their jobs ask for."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,10 @@ class Thread:
         CPU time since it began.
     preempted
         How often it has lost its CPU unwillingly.
+    slept
+        How often it has given up its CPU to wait for something.
+    born
+        When it began, in ticks of the kernel since the machine started.
     """
 
     number: int
@@ -43,6 +50,8 @@ class Thread:
     cpu: int
     cpu_ns: int
     preempted: int
+    slept: int = 0
+    born: int = 0
 
 
 def threads_of(process: int) -> list[Thread]:
@@ -52,40 +61,60 @@ def threads_of(process: int) -> list[Thread]:
         numbers = sorted(int(path.name) for path in folder.iterdir())
     except (OSError, ValueError):
         return []
-    found = (_read(f"{folder}/{number}", number) for number in numbers[:MAX_THREADS])
+    found = (thread_of(f"{folder}/{number}", number) for number in numbers[:MAX_THREADS])
     return [thread for thread in found if thread]
 
 
-def _read(folder: str, number: int) -> Thread | None:
+def thread_of(folder: str, number: int) -> Thread | None:
+    """Return the thread with this folder in /proc; None: it has ended."""
     try:
-        head, _, rest = _text(f"{folder}/stat").rpartition(")")
-        fields = rest.split()  # The first is the third of proc(5).
-        status = dict(
-            line.split(":\t", 1) for line in _text(f"{folder}/status").splitlines() if ":\t" in line
-        )
+        name, fields = stat_of(folder)
+        text = proc_text(f"{folder}/status")
+        status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
         policy = layout.POLICIES_OF_LINUX.get(int(fields[38]), fields[38])
         priority = {"fifo": fields[37], "rr": fields[37], "other": fields[16], "batch": fields[16]}
         return Thread(
             number,
-            printable(head.partition("(")[2]),
-            fields[0],
+            printable(name),
+            fields[STATE],
             policy,
             int(priority[policy]) if policy in priority else None,
             printable(status.get("Cpus_allowed_list", "?")),
             int(fields[36]),
             _cpu_ns(folder, fields),
             int(status.get("nonvoluntary_ctxt_switches", "0")),
+            int(status.get("voluntary_ctxt_switches", "0")),
+            int(fields[BORN]),
         )
     except (OSError, ValueError, IndexError):
-        return None  # It has ended meanwhile.
+        return None
 
 
 def _cpu_ns(folder: str, fields: list[str]) -> int:
     try:
-        return int(_text(f"{folder}/schedstat").split()[0])
+        return int(proc_text(f"{folder}/schedstat").split()[0])
     except (OSError, ValueError, IndexError):  # A kernel without it counts in ticks.
         return (int(fields[11]) + int(fields[12])) * 10**9 // os.sysconf("SC_CLK_TCK")
 
 
-def _text(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8", errors="replace")
+def ranges(cpus: Iterable[int]) -> str:
+    """Return CPUs as the kernel writes them: 0-3,6."""
+    found: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if found and cpu == found[-1][1] + 1:
+            found[-1][1] = cpu
+        else:
+            found.append([cpu, cpu])
+    return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in found)
+
+
+def cpus_in(text: str) -> tuple[int, ...]:
+    """Return CPUs from what the kernel writes.
+
+    Raises
+    ------
+    ValueError
+        It is none of its lists.
+    """
+    pairs = [part.partition("-") for part in text.strip().split(",")]
+    return tuple(cpu for a, _, b in pairs for cpu in range(int(a), int(b or a) + 1))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rclrt_tools.live.table import Column, Table, Value, count, ms, number, percent, text
+from rclrt_tools.live.threads import ranges
 from rclrt_tools.live.watch import Snapshot, Watched
 from rclrt_tools.trace import layout
 from rclrt_tools.watch.chains import shown_state
@@ -185,16 +186,9 @@ def chains(snapshot: Snapshot) -> Table:
 
 
 def _cpus(mask: int) -> str:
-    """Return CPUs as the kernel writes them: 0-3,6."""
-    parts, begin = [], None
-    for cpu in range(65):
-        if cpu < 64 and mask >> cpu & 1:
-            begin = cpu if begin is None else begin
-        elif begin is not None:
-            last = f"{cpu - 1}{'+' if cpu == 64 else ''}"
-            parts.append(last if begin == cpu - 1 else f"{begin}-{last}")
-            begin = None
-    return ",".join(parts) or "-"
+    """Return CPUs as the kernel writes them; +: there may be more."""
+    text_ = ranges(cpu for cpu in range(64) if mask >> cpu & 1)
+    return text_ + "+" * (mask >> 63 & 1) or "-"
 
 
 def threads(snapshot: Snapshot) -> Table:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,6 +11,7 @@ from itertools import pairwise
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.threads import is_threaded
 from rclrt_analysis.model import Callback, Kind, Policy, System, in_ms
+from rclrt_analysis.plan.fields import pattern_of
 from rclrt_analysis.plan.parameters import FULL_NAME, entry_name
 
 from rclrt_tools.trace import layout
@@ -219,10 +219,3 @@ class Names:
             matches = (model for pattern, model in self._nodes if pattern.fullmatch(name))
             found = self._known[name] = next(matches, name)
         return found
-
-
-def pattern_of(entry: str) -> re.Pattern[str]:
-    """Return what matches an entry of a parameters file: * is one part, ** any number of them."""
-    stars = {"*": "/[^/]*", "**": "(?:/[^/]*)*"}
-    parts = entry.split("/")[1:]
-    return re.compile("".join(stars.get(part, "/" + re.escape(part)) for part in parts))

@@ -15,9 +15,10 @@ import numpy as np
 from rclrt_analysis.model import System
 
 from rclrt_tools.arguments import trace_files
-from rclrt_tools.live.files import Process, Running
+from rclrt_tools.live.files import BORN, Process, Running, stat_of
 from rclrt_tools.live.follow import Follower
 from rclrt_tools.live.record import is_wanted
+from rclrt_tools.live.threads import WORKER
 from rclrt_tools.trace import TraceError, layout, read_trace
 from rclrt_tools.trace.layout import Header, Records, is_sane
 from rclrt_tools.watch.assumptions import URGENT as REAL_TIME
@@ -35,8 +36,6 @@ POLICIES = {
 LOOKS_IN_A_ROW = 3
 SETTLED_S = 1
 """So long after its begin a thread has the policy that is its own."""
-WORKER = "rclrt worker"
-"""How an executor names its threads: the policy of each job says more."""
 RESET_ON_FORK = 0x40000000
 URGENT = (os.SCHED_FIFO, os.SCHED_RR)
 MOST_THREADS = 1 << 22
@@ -114,12 +113,10 @@ class Threads:
         for thread in threads:
             try:
                 is_urgent = os.sched_getscheduler(thread) & ~RESET_ON_FORK in URGENT
-                at = Path(f"/proc/{process}/task/{thread}")
-                name = (at / "comm").read_text(encoding="utf-8").strip()
-                stat = (at / "stat").read_text(encoding="utf-8")
-            except (OSError, UnicodeError):
+                name, fields = stat_of(f"/proc/{process}/task/{thread}")
+            except OSError:
                 continue
-            key = (thread, int(stat.rpartition(")")[2].split()[19]))
+            key = (thread, int(fields[BORN]))
             if thread in self._workers or name.startswith(WORKER):
                 self._odd_others.pop(key, None)
             elif is_urgent:

@@ -175,13 +175,9 @@ def _collect(client: subprocess.Popen[str], stamps: dict[int, int]) -> None:
 
 def _cpu_us(pid: int) -> float:
     """Return what the threads of a process have used; those that live now."""
-    used = 0.0
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            used += int((task / "schedstat").read_text(encoding="ascii").split()[0]) / 1e3
-        except OSError:
-            continue  # it has ended
-    return used
+    from rclrt_tools.live.threads import threads_of
+
+    return sum(thread.cpu_ns for thread in threads_of(pid)) / 1e3
 
 
 def _row(case: str, name: str, samples: list[Sample]) -> Result:
