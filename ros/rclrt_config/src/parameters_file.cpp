@@ -7,6 +7,7 @@
 #include <csignal>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "fields.hpp"
@@ -217,9 +218,16 @@ void ParametersReader::read_parameters(const YAML::Node & map, const std::string
 
 void ParametersReader::read_rclrt(const YAML::Node & map, const std::string & node)
 {
-  const YamlMap sections(
-    map, "rclrt", {"executor", "callbacks", "groups", "trace", "chains", "diagnostics"});
+  // Threads that are no executor's belong to `./rclrt apply`, which checks them.
+  const std::set<std::string> of_apply = {"non_ros_threads", "kernel_threads", "irqs"};
+  std::vector<std::string> names = {"executor", "callbacks", "groups",
+                                    "trace",    "chains",    "diagnostics"};
+  names.insert(names.end(), of_apply.begin(), of_apply.end());
+  const YamlMap sections(map, "rclrt", names);
   for (const YamlField & field : fields_of(map, "rclrt")) {
+    if (of_apply.count(field.name) != 0) {
+      continue;
+    }
     if (field.name == "executor") {
       read_executor(field, node);
     } else if (field.name == "trace") {

@@ -350,6 +350,9 @@ TEST(ParametersFile, ordinary_parameters_are_passed_over)
     "  /nested:\n"
     "    planner:\n"
     "      ros__parameters: {speed: 2, speed: 3}\n"
+    "threads:\n"
+    "  ros__parameters: {rclrt: {irqs: {24: {cpu_affinity: [0]}}, kernel_threads: ~,\n"
+    "    non_ros_threads: {velodyne*/recv*: {scheduling_policy: fifo, priority: 40}}}}\n"
     "empty:\n"
     "  ros__parameters:\n");
   EXPECT_TRUE(configuration.empty());

@@ -56,7 +56,7 @@ def verbs_in(
 def test_every_verb_and_every_verb_of_a_verb_gives_help(parser: argparse.ArgumentParser) -> None:
     found = dict(verbs_in(parser))
     assert {("bench", name) for name in bench.experiments()} < found.keys()
-    assert {("trace", "record"), ("test",), ("scx",), ("help",)} < found.keys()
+    assert {("trace", "record"), ("test",), ("scx",), ("apply",)} < found.keys()
     for words, verb in found.items():
         text = verb.format_help()
         assert text.startswith(f"usage: {' '.join(('./rclrt', *words))}"), words

@@ -40,10 +40,10 @@ GROUPS = {
     "try": ("demo", "bench"),
     "see": ("observe", "top", "trace", "watch"),
     "plan": ("model", "analyze", "simulate", "plan"),
-    "run": ("carry", "scx"),
-    "develop": ("build", "test", "help"),
+    "run": ("apply", "carry", "scx"),
+    "develop": ("build", "test"),
 }
-"""The verbs by what they are for, in the order of the help."""
+"""The verbs by what they are for, in the order of the help. `help VERB` is `VERB --help`."""
 
 
 class _Verb(argparse.ArgumentParser):
@@ -129,8 +129,8 @@ def build_parser() -> argparse.ArgumentParser:
             f"{group}\n" + "".join(f"    {name:10}{_first_line(verbs[name])}\n" for name in names)
             for group, names in GROUPS.items()
         ),
-        epilog="./rclrt help VERB says more of a verb. What is built uses the ROS 2 installation\n"
-        "that is sourced, or else brings ROS 2's lower layers from PyPI.",
+        epilog="./rclrt VERB --help says more of a verb. What is built uses the ROS 2\n"
+        "installation that is sourced, or else brings ROS 2's lower layers from PyPI.",
     )
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=_version())
@@ -147,7 +147,10 @@ def command(*words: str) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit status."""
-    arguments = build_parser().parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    arguments = build_parser().parse_args(words)
     if not arguments.check:
         return run(arguments)
     needs = getattr(arguments.verb_module, "needs", None)

@@ -1,0 +1,407 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gives threads and interrupts what a file says, as they come, and gives back what they had."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+
+from rclrt_tools.apply import helper
+from rclrt_tools.apply.entries import Entry, merged
+from rclrt_tools.apply.held import Held, Store
+from rclrt_tools.apply.machine import look
+from rclrt_tools.apply.parts import FIELDS, KINDS, URGENT, Clamp, Part, Parts, Target
+from rclrt_tools.apply.refusals import PERMISSION, why
+from rclrt_tools.apply.starving import Sleepless, limit_of, take_every_cpu, without_guard
+from rclrt_tools.live.files import BORN, STATE, proc_text, stat_of
+from rclrt_tools.live.threads import cpus_in
+
+SEEN_S = 0.2
+"""So long threads are looked at before they get a real-time policy, if they could starve others."""
+
+NO_WAY_BACK = -1
+"""Beside error numbers: why nothing was changed."""
+
+ORDER = {"policy": 0, "clamp": 1, "cpus": 2}
+
+
+class Helper:
+    """The process that makes the changes (helper.py)."""
+
+    def __init__(self, proc: Path, user: int | None, group: int | None) -> None:
+        names = [str(proc), *("" if one is None else str(one) for one in (user, group))]
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", helper.__file__, *names],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.number = self._process.pid
+        self.capable = bool(self._answer())
+
+    def _answer(self) -> int:
+        assert self._process.stdout is not None
+        data = self._process.stdout.read(helper.ANSWER.size)
+        if len(data) != helper.ANSWER.size:
+            raise OSError(errno.EPIPE, "the helper has ended: nothing more can be changed")
+        number: int = helper.ANSWER.unpack(data)[0]
+        return number
+
+    def ask(self, request: helper.Request) -> int:
+        """Have a change made; return 0 or an error number.
+
+        Raises
+        ------
+        OSError
+            The helper has ended.
+        """
+        assert self._process.stdin is not None
+        self._process.stdin.write(helper.FORM.pack(*request))
+        self._process.stdin.flush()
+        return self._answer()
+
+    def close(self) -> None:
+        """End it."""
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+        self._process.wait()
+
+
+class Keeper:
+    """Call `sweep` when something may have come, and `give_back` at the end.
+
+    Parameters
+    ----------
+    ask
+        Has a change made and returns an error number; None: nothing is changed or written down.
+    tell
+        Takes what a user should know.
+    explain
+        Takes what each thread gets, and why.
+    ours
+        Processes that are left alone.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        store: Store | None,
+        ask: Callable[[helper.Request], int] | None,
+        tell: Callable[[str], None],
+        explain: Callable[[str], None] = lambda _: None,
+        proc: Path = Path("/proc"),
+        capable: bool = False,
+        allow_starving: bool = False,
+        cpus: frozenset[int] | None = None,
+        ours: Collection[int] = (),
+    ) -> None:
+        self.held: dict[Target, Held] = {}
+        self.refused = 0
+        """Threads that wait for a real-time policy, because others would starve."""
+        self._entries = entries
+        self._store = store
+        self._ask = ask
+        self._tell_all = tell
+        self._explain = explain
+        self._proc = proc
+        self._capable = capable
+        self._allow = allow_starving
+        self._cpus = online() if cpus is None else cpus
+        self._ours = ours
+        self._decided: dict[Target, dict[str, Part]] = {}
+        self._told: set[object] = set()
+        self._matched: set[Entry] = set()
+        self._sleepless = Sleepless(proc)
+
+    @property
+    def watches(self) -> bool:
+        """Return whether threads have to be looked at again even if none comes."""
+        return bool(self.refused) or any(_is_urgent(one.given) for one in self.held.values())
+
+    def sweep(self) -> None:
+        """Give what the file says to those that are new; take it back where it is no more said.
+
+        Raises
+        ------
+        StateError
+            What was there before cannot be written down.
+        OSError
+            The helper has ended.
+        """
+        count = len(self.held)
+        self._guard()
+        near = {one.target.process for one in self.held.values() if one.target.process}
+        new: list[tuple[Held, dict[str, Entry]]] = []
+        decided: dict[Target, dict[str, Part]] = {}
+        for target, entries in look(self._proc, self._entries, near, self._ours):
+            self._matched.update(entries)
+            try:
+                one, said = self._decide(target, entries)
+            except OSError:  # It has ended.
+                continue
+            decided[target] = {key: part for key, (part, _) in said.items()}
+            if decided[target] == self._decided.get(target):
+                continue
+            if target in self.held:  # It has another name now.
+                self._return(self.held[target])
+            sources = {key: entry for key, (_, entry) in said.items()}
+            if one.given or sources:
+                new.append((one, sources))
+            elif not entries:
+                self._undo_inherited(target)
+        for target in [one for one in self.held if one not in decided]:
+            self._return(self.held[target])
+        self._decided = decided
+        changed = self._give(self._not_starving(new))
+        if self._store and not changed and len(self.held) != count:
+            self._store.write(self.held.values())
+
+    def unmatched(self) -> list[str]:
+        """Return the entries that nothing has matched so far."""
+        return [
+            f"{one.where}: {one.selects()}: there is none now"
+            for one in self._entries
+            if one not in self._matched
+        ]
+
+    def give_back(self) -> None:
+        """Give back what all of them had that still run."""
+        # Else another process with the number of one that has ended would count as the same.
+        self.held = {target: one for target, one in self.held.items() if self._lives(target)}
+        near = {one.target.process for one in self.held.values() if one.target.process}
+        if near:
+            for target, _ in look(self._proc, (), near, self._ours):
+                if target not in self.held:
+                    self._undo_inherited(target)
+        for one in list(self.held.values()):
+            self._return(one)
+        if self._store:
+            self._store.write(())
+
+    def take_over(self, held: Sequence[Held]) -> None:
+        """Give back what a process that was killed had changed."""
+        self.held = {one.target: one for one in held if self._lives(one.target)}
+        count = len(self.held)
+        self.give_back()
+        if count:
+            self.tell(f"{count} threads or interrupts have back what an earlier run had changed")
+
+    def tell(self, text: str, about: object = None) -> None:
+        """Tell something once."""
+        if (about or text) not in self._told:
+            self._told.add(about or text)
+            self._tell_all(text)
+
+    def _decide(
+        self, target: Target, entries: tuple[Entry, ...]
+    ) -> tuple[Held, dict[str, tuple[Part, Entry]]]:
+        clamps = any(entry.low is not None or entry.high is not None for entry in entries)
+        said = merged(entries, Clamp.of(target, self._proc) if clamps else None)
+        before, given = {}, {}
+        known = self.held[target].before if target in self.held else {}
+        for key, (part, _) in said.items():
+            now = known.get(key) or self._origin(target, KINDS[key].of(target, self._proc))
+            if key == "policy" and part.name in ("deadline", *URGENT):
+                keeps = self._capable or part.name == "deadline" or now.reset
+                part = KINDS[key](**{**part.__dict__, "reset": keeps})
+                said[key] = (part, said[key][1])
+            if not part.holds(now):
+                before[key], given[key] = now, part
+        return Held(target, _ticks(), before, given), said
+
+    def _origin(self, target: Target, part: Part) -> Part:
+        """Return what a thread would have, had it not begun with what we gave its creator."""
+        for one in self.held.values():
+            gave = one.given.get(part.key)
+            if (
+                gave
+                and target.born >= one.since
+                and one.target.process in (target.process, target.parent)
+                and one.target != target
+                and gave.holds(part, exactly=False)
+            ):
+                return one.before[part.key]
+        return part
+
+    def _undo_inherited(self, target: Target) -> None:
+        for key in sorted({key for one in self.held.values() for key in one.given}):
+            try:
+                now = KINDS[key].of(target, self._proc)
+            except OSError:
+                return
+            was = self._origin(target, now)
+            if was is not now and self._ask:
+                self._ask(was.request(target))
+
+    def _not_starving(
+        self, new: list[tuple[Held, dict[str, Entry]]]
+    ) -> list[tuple[Held, dict[str, Entry]]]:
+        """Return those that may get what they are to get."""
+        self.refused = 0
+        urgent = [one for one, _ in new if _is_urgent(one.given)]
+        if self._allow or not urgent:
+            return new
+        bad: dict[Target, str] = {}
+        for one in urgent:
+            if without_guard(self._proc, one.target.process):
+                bad[one.target] = (
+                    "nothing would stop it if it did not sleep (kernel.sched_rt_runtime_us is -1): "
+                    "sysctl kernel.sched_rt_runtime_us=950000, or RLIMIT_RTTIME of its process"
+                )
+        in_force = [one.target for one in self.held.values() if _is_urgent(one.given)]
+        if len(urgent) + len(in_force) >= len(self._cpus):
+            both = [*(one.target for one in urgent), *in_force]
+            sleepless = Sleepless(self._proc)
+            sleepless.look(both)
+            time.sleep(SEEN_S)
+            awake = sleepless.look(both)
+            if self._starve(awake, {one.target: one for one in urgent}):
+                text = "it does not sleep, as others, which would together take every CPU"
+                bad |= {target: text for target in awake if target not in self.held}
+        self.refused = len(bad)
+        for target, text in bad.items():
+            self._decided.pop(target, None)
+            end = ". --allow-starving gives it all the same"
+            said = f"{target}: no real-time policy: {text}{end}"
+            self._explain(said)
+            self.tell(said, (target.process, text))
+        return [(one, said) for one, said in new if one.target not in bad]
+
+    def _starve(self, awake: Sequence[Target], new: dict[Target, Held]) -> bool:
+        """Return whether these threads, which do not sleep, can run on every CPU at once."""
+        cpus_of = {}
+        for target in awake:
+            one = new.get(target) or self.held[target]
+            given = one.given.get("cpus")
+            try:
+                cpus_of[target] = frozenset((given or KINDS["cpus"].of(target, self._proc)).cpus)
+            except OSError:
+                cpus_of[target] = frozenset()
+        return take_every_cpu(awake, cpus_of, self._cpus)
+
+    def _guard(self) -> None:
+        """Take the policy back from threads that have begun never to sleep, if others starve."""
+        urgent = [one.target for one in self.held.values() if _is_urgent(one.given)]
+        awake = self._sleepless.look(urgent)
+        if not self._allow and self._starve(awake, {}):
+            for target in awake:
+                self._return(self.held[target])
+                text = "it has its old policy back: with others it took every CPU and did not sleep"
+                self.tell(f"{target}: {text}. --allow-starving leaves it")
+
+    def _give(self, new: list[tuple[Held, dict[str, Entry]]]) -> bool:
+        """Write down what was there before, and change it; return whether anything is new."""
+        made = [one for one, _ in new if one.given]
+        if self._store and made:
+            self._store.write([*self.held.values(), *made])
+        for one, sources in new:
+            refused = {}
+            # A reservation wants the CPUs as they will be; all else is safest after its policy.
+            first = one.given.get("policy")
+            is_last = first is not None and first.name == "deadline"
+            for key in sorted(one.given, key=ORDER.__getitem__, reverse=is_last):
+                part = one.given[key]
+                if self._ask and not self._can_return(one, key):
+                    number = NO_WAY_BACK
+                else:
+                    number = self._ask(part.request(one.target)) if self._ask else 0
+                if number:
+                    refused[key] = number
+            self._explain(_explanation(one, sources, self._decided[one.target], refused))
+            for key, number in refused.items():
+                self._say_refused(one.target, one.given.pop(key), number, one.before.pop(key))
+            if one.given and self._ask:
+                self.held[one.target] = one
+        return bool(made)
+
+    def _can_return(self, one: Held, key: str) -> bool:
+        """Return whether what a thread has may be given back: a smaller nice is a privilege."""
+        was, part = one.before[key], one.given[key]
+        if self._capable or key != "policy" or "nice" not in FIELDS[was.name]:
+            return True
+        if part.name != "idle" and part.nice <= was.nice:
+            return True
+        limit = limit_of(self._proc, one.target.process, "nice priority")
+        return limit is None or limit >= 20 - was.nice
+
+    def _say_refused(self, target: Target, part: Part, number: int, was: Part) -> None:
+        if number == errno.ESRCH:
+            return
+        if number == NO_WAY_BACK:
+            text = f"it could not have {was} back: RLIMIT_NICE is too low. {PERMISSION}"
+            self.tell(f"{target}: {part}: {text} (others like this are not told)", NO_WAY_BACK)
+            return
+        reason = why(part, target.is_interrupt, number, self._capable)
+        text = f"{target}: {part}: {os.strerror(number)}" + f". {reason}" * bool(reason)
+        self.tell(f"{text} (others like this are not told)", (part.key, reason, number))
+
+    def _lives(self, target: Target) -> bool:
+        try:
+            if target.is_interrupt:
+                return any(True for _ in self._same_interrupt(target))
+            fields = stat_of(f"{self._proc}/{target.process}/task/{target.number}")[1]
+            return int(fields[BORN]) == target.born and fields[STATE] not in "ZX"
+        except (OSError, ValueError, IndexError):
+            return False
+
+    def _same_interrupt(self, target: Target) -> Iterator[Target]:
+        entry = Entry("irqs", "", "*", number=target.number)
+        return (t for t, _ in look(self._proc, (entry,)) if t.name == target.name)
+
+    def _return(self, one: Held) -> None:
+        """Give back what is still as we left it."""
+        self.held.pop(one.target, None)
+        if not self._ask or not self._lives(one.target):
+            return
+        for key in sorted(one.given, key=ORDER.__getitem__):
+            try:
+                now = KINDS[key].of(one.target, self._proc)
+            except OSError:
+                return
+            if now == one.before[key]:
+                continue
+            if not one.given[key].holds(now, exactly=False):
+                text = f"{one.target}: it has {now}, which is not from here: left as it is"
+                self.tell(text)
+            elif number := self._ask(one.before[key].request(one.target)):
+                reason = why(one.before[key], one.target.is_interrupt, number, self._capable)
+                text = f"{one.target}: {one.before[key]} cannot be given back"
+                self.tell(f"{text}: {os.strerror(number)}. {reason}")
+
+
+def _is_urgent(given: Parts) -> bool:
+    return "policy" in given and given["policy"].name in URGENT
+
+
+def online() -> frozenset[int]:
+    """Return the CPUs that are switched on."""
+    try:
+        return frozenset(cpus_in(proc_text("/sys/devices/system/cpu/online")))
+    except (OSError, ValueError):
+        return frozenset(os.sched_getaffinity(0))
+
+
+def _ticks() -> int:
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+
+def _explanation(
+    one: Held, sources: dict[str, Entry], wanted: dict[str, Part], refused: dict[str, int]
+) -> str:
+    lines = [str(one.target)]
+    for key, entry in sources.items():
+        if key in refused:
+            number = refused[key]
+            reason = "no way back" if number == NO_WAY_BACK else os.strerror(number)
+            was = f"refused: {reason}"
+        else:
+            was = f"before: {one.before[key]}" if key in one.before else "as it has already"
+        lines.append(f"  {wanted[key]} ({was}), by {entry.where}: {entry.selects()}")
+    return "\n".join(lines)

@@ -1,0 +1,167 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which threads and interrupts there are now, and which entries of a file are for each."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import selectors
+import socket
+import struct
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from rclrt_tools.apply.entries import INTERRUPTS, KERNEL, Entry
+from rclrt_tools.apply.parts import Target
+from rclrt_tools.live.files import BORN, FLAGS, PARENT, printable, proc_text, stat_of
+from rclrt_tools.live.threads import WORKER
+
+IS_KERNEL = 0x00200000
+_NODE = re.compile(r"(?:[^:]*:)?__(?:node|name):=(.*)")
+_SPACE = re.compile(r"(?:[^:]*:)?__ns:=(.*)")
+
+
+def names_of(words: Sequence[str], comm: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what a process with these arguments is called, and the nodes that they name."""
+    programs = [comm, *[Path(word).name for word in words[:1]]]
+    if re.match(r"python|bash|sh$|perl|ruby", programs[-1]):
+        scripts = [word for word in words[1:] if not word.startswith("-")]
+        programs += [Path(word).name for word in scripts[:1]]
+    spaces = [found[1].strip("/") for word in words if (found := _SPACE.fullmatch(word))]
+    space = f"/{spaces[-1]}" if spaces and spaces[-1] else ""
+    nodes = [f"{space}/{found[1]}" for word in words if (found := _NODE.fullmatch(word))]
+    return tuple(dict.fromkeys(filter(None, programs))), tuple(nodes)
+
+
+def look(
+    proc: Path, entries: Sequence[Entry], near: Collection[int] = (), ours: Collection[int] = ()
+) -> Iterator[tuple[Target, tuple[Entry, ...]]]:
+    """Yield threads and interrupts that entries are for, in no order.
+
+    Parameters
+    ----------
+    near
+        Processes of which all threads are wanted, and all of processes that these have started:
+        also those that no entry is for.
+    ours
+        Processes that are passed over.
+    """
+    users = [entry for entry in entries if entry.section not in (KERNEL, INTERRUPTS)]
+    kernels = [entry for entry in entries if entry.section == KERNEL]
+    for name in os.listdir(proc):  # noqa: PTH208  # There are many: no Path for each.
+        if not name.isdecimal() or int(name) in ours:
+            continue
+        folder = f"{proc}/{name}"
+        try:
+            comm, fields = stat_of(folder)
+            parent, born = int(fields[PARENT]), int(fields[BORN])
+            if int(fields[FLAGS]) & IS_KERNEL:
+                mine = tuple(entry for entry in kernels if entry.matches_name(comm))
+                if mine:
+                    yield Target(int(name), int(name), born, printable(comm), "kernel"), mine
+                continue
+            chosen = []
+            if users:
+                words = proc_text(f"{folder}/cmdline").split("\0")[:-1]
+                called = names_of(words, comm)
+                chosen = [entry for entry in users if entry.matches_process(*called)]
+            if chosen or int(name) in near or parent in near:
+                yield from _threads(folder, (int(name), printable(comm), parent), chosen)
+        except (OSError, ValueError, IndexError):
+            continue  # It has ended.
+    wanted = [entry for entry in entries if entry.section == INTERRUPTS]
+    if wanted:
+        yield from _interrupts(proc / "irq", wanted)
+
+
+def _threads(
+    folder: str, process: tuple[int, str, int], entries: Sequence[Entry]
+) -> Iterator[tuple[Target, tuple[Entry, ...]]]:
+    number, program, parent = process
+    for name in os.listdir(f"{folder}/task"):  # noqa: PTH208
+        try:
+            comm, fields = stat_of(f"{folder}/task/{name}")
+            born = int(fields[BORN])
+            target = Target(number, int(name), born, printable(comm), program, parent)
+        except (OSError, ValueError, IndexError):
+            continue
+        if not comm.startswith(WORKER):
+            yield target, tuple(entry for entry in entries if entry.matches_name(comm))
+
+
+def _interrupts(
+    place: Path, entries: Sequence[Entry]
+) -> Iterator[tuple[Target, tuple[Entry, ...]]]:
+    for folder in place.iterdir() if place.is_dir() else ():
+        if not folder.name.isdecimal():
+            continue
+        handlers = sorted(one.name for one in folder.iterdir() if one.is_dir())
+        number = int(folder.name)
+        mine = tuple(
+            entry
+            for entry in entries
+            if entry.number in (None, number) and any(map(entry.matches_name, handlers or [""]))
+        )
+        if mine:
+            yield Target(0, number, 0, printable(", ".join(handlers))), mine
+
+
+class Arrivals:
+    """Tells when processes and threads come or get other names, if the kernel tells this user."""
+
+    _LISTEN = struct.pack("=IHHIIIIIIHHI", 40, 3, 0, 0, 0, 1, 1, 0, 0, 4, 0, 1)
+    _FORK, _EXEC, _COMM = 0x1, 0x2, 0x200
+    _CONNECTOR, _PROCESSES = 11, 1
+
+    def __init__(self) -> None:
+        self.heard = False
+        """Whether anything has come: in a container it may be that nothing ever does."""
+        self._socket: socket.socket | None = None
+        try:
+            self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, self._CONNECTOR)
+            self._socket.bind((0, self._PROCESSES))
+            self._socket.setblocking(False)
+            self._socket.send(self._LISTEN)
+        except OSError:
+            self.close()
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._socket:
+            self._socket.close()
+        self._socket = None
+
+    def wait(self, wake: int, seconds: float) -> bool:
+        """Wait for a thread that comes, for bytes in the pipe `wake`, or for the time to end.
+
+        Returns
+        -------
+        bool
+            Whether something has come.
+        """
+        with selectors.DefaultSelector() as all_:
+            all_.register(wake, selectors.EVENT_READ)
+            if self._socket:
+                all_.register(self._socket, selectors.EVENT_READ)
+            all_.select(seconds)
+        return self.drain()
+
+    def drain(self) -> bool:
+        """Return whether something has come since the last call."""
+        found = False
+        while self._socket:
+            try:
+                what = struct.unpack_from("=I", self._socket.recv(4096), 36)[0]
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    self.close()
+                what = self._FORK  # Too many to be told of.
+            except struct.error:
+                continue
+            self.heard = True
+            found = found or what in (self._FORK, self._EXEC, self._COMM)
+        return found

@@ -1,0 +1,577 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`./rclrt apply`: threads of processes that know nothing of it get what a file says, and back."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from rclrt_analysis.model import ModelError
+from rclrt_tools import cli
+from rclrt_tools.apply import helper
+from rclrt_tools.apply.entries import Entry, read_entries
+from rclrt_tools.apply.held import Held, StateError, Store
+from rclrt_tools.apply.keeper import Keeper
+from rclrt_tools.apply.machine import Arrivals, look, names_of
+from rclrt_tools.apply.parts import Cpus, Policy, Target
+from rclrt_tools.apply.starving import take_every_cpu, without_guard
+from rclrt_tools.live.threads import Thread, cpus_in, ranges, threads_of
+
+NICE = os.nice(0)
+CPUS = tuple(sorted(os.sched_getaffinity(0)))
+PROC = Path("/proc")
+gives_nice_back = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give nice back")
+HEAD = "/**:\n  ros__parameters:\n    rclrt:\n"
+
+# Starts a thread for each line of its input, or gives its newest one a new name. `spin` is itself.
+VICTIM = """
+import ctypes, sys, threading
+libc = ctypes.CDLL(None)
+waits = []
+def call(name):
+    libc.prctl(15, name.encode(), 0, 0, 0)
+def body(name, mine):
+    call(name)
+    while True:
+        mine["wait"].acquire()
+        call(mine["name"])
+        mine["done"].release()
+call("victim")
+print(flush=True)
+for line in sys.stdin:
+    name = line.strip()
+    if name == "spin":
+        call(name)
+        print(flush=True)
+        while True: pass
+    if name.startswith("rename "):
+        waits[-1]["name"] = name.split()[1]
+        waits[-1]["wait"].release()
+        waits[-1]["done"].acquire()
+    else:
+        mine = dict(wait=threading.Semaphore(0), done=threading.Semaphore(0))
+        waits.append(mine)
+        threading.Thread(target=body, args=(name, mine), daemon=True).start()
+        while name not in (open(f"/proc/self/task/{t}/comm").read().strip()
+                           for t in __import__("os").listdir("/proc/self/task")): pass
+    print(flush=True)
+"""
+
+
+class Victim:
+    def __init__(self, *names: str) -> None:
+        self.child = subprocess.Popen(
+            [sys.executable, "-c", VICTIM, "-r", "__node:=talker", "-r", "__ns:=/robot"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._answer()
+        for name in names:
+            self.say(name)
+
+    def _answer(self) -> None:
+        assert self.child.stdout is not None
+        assert self.child.stdout.readline() == "\n"
+
+    def say(self, line: str) -> None:
+        assert self.child.stdin is not None
+        print(line, file=self.child.stdin, flush=True)
+        self._answer()
+
+    def thread(self, name: str) -> Thread:
+        return next(one for one in threads_of(self.child.pid) if one.name == name)
+
+    def now(self, name: str) -> tuple[str, int | None, str]:
+        one = self.thread(name)
+        return one.policy, one.priority, one.cpus
+
+    def target(self, name: str) -> Target:
+        one = self.thread(name)
+        return Target(self.child.pid, one.number, one.born, name)
+
+
+@pytest.fixture
+def victims() -> Iterator[Callable[..., Victim]]:
+    made: list[Victim] = []
+
+    def make(*names: str) -> Victim:
+        made.append(Victim(*names))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.child.kill()
+        one.child.communicate()
+
+
+def ask(request: helper.Request) -> int:
+    return helper.perform(helper.FORM.pack(*request), "/proc")
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "robot.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def keeper(path: Path, store: Store | None = None, **more: object) -> tuple[Keeper, list[str]]:
+    told: list[str] = []
+    entries, _ = read_entries(path)
+    arguments = {"capable": os.geteuid() == 0, **more}
+    return Keeper(entries, store, ask, told.append, told.append, **arguments), told  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ("non_ros_threads: {a: {priority: 5}}", "4: non_ros_threads 'a': priority needs"),
+        ("non_ros_threads: {a: {scheduling_policy: fifo}}", "fifo needs priority beside it"),
+        ("non_ros_threads: {a: {scheduling_policy: fifo, priority: 100}}", "from 1 to 99"),
+        ("non_ros_threads: {a: {scheduling_policy: other, nice: 20}}", "from -20 to 19"),
+        ("non_ros_threads: {a: {scheduling_policy: other, nice: true}}", "a whole number"),
+        ("non_ros_threads: {a: {scheduling_policy: idle, nice: 3}}", "nice does not go with idle"),
+        ("non_ros_threads: {a: {scheduling_policy: ext}}", "'ext' is none of other, batch"),
+        ("non_ros_threads: {a: {scheduling_policy: deadline, runtime: 1m}}", "needs deadline and"),
+        ("non_ros_threads: {a: {scheduling_policy: deadline, runtime: 3ms, deadline: 2ms, "
+         "period: 9ms}}", "runtime <= deadline"),
+        ("non_ros_threads: {a: {scheduling_policy: deadline, runtime: 1.5ns, deadline: 2ms, "
+         "period: 9ms}}", "'1.5ns' is no time"),
+        ("non_ros_threads: {a: {cpu_affinity: 1}}", "must be a list such as [0, 2]"),
+        ("non_ros_threads: {a: {cpu_affinity: []}}", "with one or more"),
+        ("non_ros_threads: {a: {cpu_affinity: [1023]}}", "there is no CPU 1023"),
+        ("non_ros_threads: {a: {cpu_affinity: [x]}}", "a CPU must be a whole number"),
+        ("non_ros_threads: {a: {uclamp_min: 1025}}", "uclamp_max <= 1024"),
+        ("non_ros_threads: {a: {uclamp_min: 9, uclamp_max: 8}}", "must not be above"),
+        ("non_ros_threads: {a: {}}", "it has no fields. There are: scheduling_policy"),
+        ("non_ros_threads: {a: {prio: 3}}", "there is no field 'prio' here"),
+        ("non_ros_threads: {abcdefghijklmnop: {cpu_affinity: [0]}}", "15 bytes"),
+        ("non_ros_threads: [a]", "fields with names are wanted"),
+        ("irqs: {eth0: {scheduling_policy: idle}}", "there is no field 'scheduling_policy' here"),
+    ],
+)  # fmt: skip
+def test_a_wrong_entry_is_told_with_its_line(tmp_path: Path, entry: str, says: str) -> None:
+    path = written(tmp_path, f"{HEAD}      {entry}\n")
+    with pytest.raises(ModelError) as raised:
+        read_entries(path)
+    assert str(raised.value).startswith(f"{path}:4: ")
+    assert says in str(raised.value)
+
+
+def test_irqs_belong_to_no_node(tmp_path: Path) -> None:
+    path = written(tmp_path, HEAD.replace("/**", "/a") + "      irqs: {eth0: {cpu_affinity: [0]}}")
+    with pytest.raises(ModelError, match="4: irqs are no node's"):
+        read_entries(path)
+
+
+def test_a_file_of_callback_isolated_executor_says_the_same(tmp_path: Path) -> None:
+    ours = """
+      non_ros_threads:
+        a: {scheduling_policy: fifo, priority: 7, cpu_affinity: [0]}
+        b: {scheduling_policy: other, nice: 3}
+      kernel_threads:
+        rcu[[]x: {scheduling_policy: deadline, runtime: 1ms, deadline: 2ms, period: 3ms}
+      irqs:
+        "7": {cpu_affinity: [0]}
+"""
+    theirs = """
+callback_groups: [{id: x, policy: SCHED_OTHER, nice: 0}]
+non_ros_threads:
+  - {name: a, policy: SCHED_FIFO, priority: 7, nice: 5, affinity: [0]}
+  - {id: b, policy: SCHED_OTHER, priority: 3, affinity: null}
+kernel_threads:
+  - {comm: "rcu[x", policy: SCHED_DEADLINE, runtime: 1000000, deadline: 2000000, period: 3000000}
+irqs: [{irq: 7, affinity: [0]}]
+"""
+
+    def said(text: str) -> list[tuple[object, ...]]:
+        entries, notes = read_entries(written(tmp_path, text))
+        assert ("callback_groups" in text) == bool(notes)
+        return [(e.section, e.name, e.process, e.number, e.parts) for e in entries]
+
+    assert said(HEAD + ours) == said(theirs)
+
+
+@pytest.mark.parametrize(
+    ("line", "comm", "programs", "nodes"),
+    [
+        ("/opt/x/velodyne_node -p a", "velodyne_node", ("velodyne_node",), ()),
+        (
+            "/usr/bin/python3 -u /opt/x/talker -r __node:=t",
+            "talker",
+            ("talker", "python3"),
+            ("/t",),
+        ),
+        ("/c -r __ns:=/a/b -r x:__node:=d -r y:__node:=e", "c", ("c",), ("/a/b/d", "/a/b/e")),
+        ("/c __name:=d __ns:=/", "c", ("c",), ("/d",)),
+        ("", "kworker", ("kworker",), ()),
+    ],
+)
+def test_a_process_is_called_by_its_program_and_has_the_nodes_of_its_arguments(
+    line: str, comm: str, programs: tuple[str, ...], nodes: tuple[str, ...]
+) -> None:
+    assert names_of(line.split(), comm) == (programs, nodes)
+
+
+def test_cpus_are_written_as_the_kernel_does() -> None:
+    for text in ("0", "0-3,6", "1,3,5-7"):
+        assert ranges(cpus_in(text)) == text
+
+
+@gives_nice_back
+def test_threads_get_what_the_file_says_as_they_come_and_at_the_end_what_they_had(
+    tmp_path: Path, victims: Callable[..., Victim]
+) -> None:
+    victim = victims("recvUC", "log", "other", "rclrt worker 1")
+    text = f"""{HEAD}
+      non_ros_threads:
+        victim/*: {{cpu_affinity: [{CPUS[-1]}]}}
+        victim/recv*: {{scheduling_policy: batch, nice: 4, cpu_affinity: [{CPUS[0]}]}}
+        log: {{scheduling_policy: other, nice: 7}}
+        nobody: {{scheduling_policy: idle}}
+/robot:
+  talker:
+    ros__parameters:
+      rclrt:
+        non_ros_threads: {{other: {{scheduling_policy: idle}}}}
+"""
+    names = ("victim", "recvUC", "log", "other")
+    before = {name: victim.now(name) for name in names}
+    one, told = keeper(written(tmp_path, text), Store(tmp_path))
+    one.sweep()
+    last, first, every = str(CPUS[-1]), str(CPUS[0]), ranges(CPUS)
+    assert victim.now("recvUC") == ("batch", 4, first)
+    assert victim.now("log") == ("other", 7, last)
+    assert victim.now("other") == ("idle", None, last)
+    assert victim.now("rclrt worker 1") == ("other", NICE, every)  # It is an executor's.
+    assert [text.partition(": ")[2] for text in one.unmatched()] == [
+        "thread nobody: there is none now"
+    ]
+    said = next(text for text in told if "(recvUC)" in text)
+    assert (
+        f"batch nice 4 (before: other nice {NICE}), by {tmp_path}/robot.yaml:7: thread recv*"
+        in said
+    )
+    assert f"CPUs {first} (" in said
+
+    victim.say("recv2")
+    victim.say("log2")
+    one.sweep()
+    assert victim.now("recv2") == ("batch", 4, first)
+    victim.say("rename recv3")  # log2 has another name now
+    one.sweep()
+    assert victim.now("recv3") == ("batch", 4, first)
+    victim.say("rename loud")
+    one.sweep()
+    assert victim.now("loud") == ("other", NICE, last)
+
+    os.sched_setaffinity(victim.thread("other").number, CPUS)
+    os.sched_setscheduler(victim.thread("log").number, os.SCHED_BATCH, os.sched_param(0))
+    one.give_back()
+    assert {name: victim.now(name) for name in names} == before | {"log": ("batch", 7, every)}
+    assert victim.now("recv2") == victim.now("loud") == ("other", NICE, every)
+    assert any("it has batch nice 7, which is not from here: left as it is" in t for t in told)
+
+
+@gives_nice_back
+def test_a_thread_does_not_keep_what_it_has_from_the_thread_that_started_it(
+    tmp_path: Path, victims: Callable[..., Victim]
+) -> None:
+    victim = victims("early")
+    os.sched_setaffinity(victim.thread("early").number, CPUS[:1])  # its own choice
+    file = written(
+        tmp_path,
+        f"{HEAD}      non_ros_threads: {{victim/victim: {{scheduling_policy: batch, nice: 3, "
+        f"cpu_affinity: [{CPUS[0]}]}}}}\n",
+    )
+    one, _ = keeper(file)
+    one.sweep()
+    victim.say("child")
+    assert victim.now("child") == ("batch", 3, str(CPUS[0]))
+    one.sweep()
+    one.sweep()
+    assert victim.now("child") == ("other", NICE, ranges(CPUS))
+    assert victim.now("early") == ("other", NICE, str(CPUS[0]))
+    victim.say("second")
+    one.give_back()
+    assert victim.now("second") == ("other", NICE, ranges(CPUS))
+
+
+@gives_nice_back
+def test_after_a_kill_the_next_start_gives_back(
+    tmp_path: Path, victims: Callable[..., Victim]
+) -> None:
+    victim = victims("recvUC")
+    before = victim.now("recvUC")
+    text = f"{HEAD}      non_ros_threads: {{victim/recv*: {{scheduling_policy: batch, nice: 4, "
+    file = written(tmp_path, f"{text}cpu_affinity: [{CPUS[0]}]}}}}\n")
+    folder = Path("/run") if os.geteuid() == 0 else tmp_path
+    command = cli.command("apply", "--explain", str(file))
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(folder)}
+
+    def start() -> subprocess.Popen[str]:
+        child = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert child.stderr is not None
+        for line in child.stderr:
+            if "threads of" in line:
+                return child
+        raise AssertionError("it has ended")
+
+    child = start()
+    assert victim.now("recvUC") == ("batch", 4, str(CPUS[0]))
+    second = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert second.returncode == 1 and "another ./rclrt apply of this user runs" in second.stderr
+    child.kill()
+    child.communicate()
+    assert victim.now("recvUC") == ("batch", 4, str(CPUS[0]))
+
+    file.write_text(text.replace("recv*", "none") + "}}\n", encoding="utf-8")
+    child = start()
+    assert victim.now("recvUC") == before
+    child.send_signal(signal.SIGTERM)
+    child.communicate()
+    assert child.returncode == 0
+
+
+BAD = [
+    b"", b"{}", b"nonsense", b'{"schema": 1, "number": 5, "boot": "", "held": [{}]}', b"[" * 99999,
+    b'{"schema":1,"number":1,"boot":"","held":[{"target":{"process":-1,"number":1,"born":1,'
+    b'"name":"","program":"","parent":0},"since":0,"before":{},"given":{}}]}',
+    b'{"schema":1,"number":1,"boot":"","held":[{"target":{"process":1,"number":1,"born":1,'
+    b'"name":"","program":"","parent":0},"since":0,"before":{"policy":{"name":"fifo",'
+    b'"priority":100}},"given":{"policy":{"name":"other"}}}]}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD)
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_nothing_of_a_damaged_state_is_used(tmp_path: Path, text: bytes, is_signed: bool) -> None:
+    digest = hashlib.sha256(text).hexdigest().encode() + b" " if is_signed else b""
+    (tmp_path / "held.0").write_bytes(digest + text)
+    held, wrong = Store(tmp_path).read()
+    assert held == []
+    assert ("held.0 is damaged" in wrong) == bool(digest + text)
+
+
+def test_a_state_that_is_cut_short_leaves_the_one_before(tmp_path: Path) -> None:
+    def made(number: int) -> Held:
+        parts = {"cpus": Cpus((0,))}
+        return Held(Target(7, number, 5, "a\x1b"), 3, parts, {"cpus": Cpus((1,))})
+
+    store = Store(tmp_path)
+    store.write([made(1)])
+    store.write([made(1), made(2)])
+    store.close()
+    newest = max(tmp_path.glob("held.?"), key=lambda path: path.stat().st_size)
+    store = Store(tmp_path)
+    assert len(store.read()[0]) == 2
+    store.close()
+    newest.write_bytes(newest.read_bytes()[:-9])
+    held, wrong = Store(tmp_path).read()
+    assert [one.target.number for one in held] == [1] and "cut short" in wrong
+    assert held[0].target.name == "a?"
+
+
+def test_a_state_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "held.1").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StateError, match="symbolic links"):
+        Store(tmp_path)
+
+
+@gives_nice_back
+def test_a_thread_of_the_state_that_is_another_now_is_left_alone(
+    tmp_path: Path, victims: Callable[..., Victim]
+) -> None:
+    victim = victims("recvUC")
+    right = victim.target("recvUC")
+    wrong = Target(right.process, right.number, right.born + 1, right.name)
+    held = Held(
+        wrong, 0, {"policy": Policy("batch", nice=NICE)}, {"policy": Policy("other", nice=NICE)}
+    )
+    one, told = keeper(written(tmp_path, HEAD + "      irqs: {none: {cpu_affinity: [0]}}\n"))
+    one.take_over([held])
+    assert victim.now("recvUC")[0] == "other" and told == []
+    one.take_over([Held(right, 0, held.before, held.given)])
+    assert victim.now("recvUC")[0] == "batch" and "1 threads or interrupts have back" in told[0]
+
+
+def test_the_helper_does_only_what_can_be_right(victims: Callable[..., Victim]) -> None:
+    target = victims("recvUC").target("recvUC")
+    good = Policy("batch", nice=3).request(target)
+    for change in ({"nice": 20}, {"priority": 1}, {"policy": 4}, {"policy": 1}, {"kind": 9},
+                   {"kind": helper.CPUS}, {"kind": helper.CLAMP, "low": 2, "high": 1},
+                   {"policy": 6, "runtime": 3, "deadline": 2, "period": 4}):  # fmt: skip
+        assert ask(good._replace(**change)) == errno.EINVAL, change
+    assert ask(good._replace(born=target.born + 1)) == errno.ESRCH
+    assert ask(good._replace(number=2**22 + 9)) == errno.ESRCH
+    assert ask(good) == 0
+
+
+def test_the_helper_keeps_one_capability_and_the_rest_none() -> None:
+    for wanted in (helper.CAP_SYS_NICE, 0):
+        code = f"import runpy; h = runpy.run_path({helper.__file__!r}, run_name='x')\n"
+        code += (
+            f"print(h['confine']({wanted}, None, None)); print(open('/proc/self/status').read())"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        left = int(done.stdout.partition("\n")[0])
+        status = dict(line.split(":\t") for line in done.stdout.splitlines() if ":\t" in line)
+        assert left in (0, wanted)
+        assert all(int(status[key], 16) == left for key in ("CapEff", "CapPrm"))
+        assert status["NoNewPrivs"] == "1"
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_interrupts_get_their_cpus_and_have_them_back(tmp_path: Path, dry: bool) -> None:
+    for number, name in ((7, "eth0-rx"), (8, "ttyS0"), (9, "eth0-tx")):
+        (tmp_path / f"irq/{number}/{name}").mkdir(parents=True)
+        (tmp_path / f"irq/{number}/smp_affinity_list").write_text("0-1\n")
+
+    def now() -> list[str]:
+        found = [tmp_path / f"irq/{number}/smp_affinity_list" for number in (7, 8, 9)]
+        return [path.read_text().strip() for path in found]
+
+    text = (
+        '      irqs: {eth*: {cpu_affinity: [0]}, "9": {cpu_affinity: [1]}, x: {cpu_affinity: [0]}}'
+    )
+    entries, _ = read_entries(written(tmp_path, f"{HEAD}{text}\n"))
+    told: list[str] = []
+
+    def on_fake(request: helper.Request) -> int:
+        return helper.perform(helper.FORM.pack(*request), str(tmp_path))
+
+    one = Keeper(entries, None, None if dry else on_fake, told.append, told.append, tmp_path)
+    one.sweep()
+    assert now() == (["0-1"] * 3 if dry else ["0", "0-1", "1"])
+    assert sum("(before: CPUs 0-1)" in text for text in told) == 2
+    assert "irq x: there is none now" in one.unmatched()[0]
+    one.give_back()
+    assert now() == (["0-1"] * 3 if dry else ["0,1", "0-1", "0,1"])
+
+
+@pytest.mark.parametrize(
+    ("allowed", "cpus", "every"),
+    [
+        ([{0, 1}], {0, 1}, False),
+        ([{0, 1}, {0, 1}], {0, 1}, True),
+        ([{0}, {0}, {0}], {0, 1}, False),
+        ([{0, 1}, {0}], {0, 1}, True),
+        ([{0, 1, 2}, {0}, {0, 1}], {0, 1, 2}, True),
+        ([], {0}, False),
+    ],
+)
+def test_threads_take_every_cpu_if_each_can_have_one_of_its_own(
+    allowed: list[set[int]], cpus: set[int], every: bool
+) -> None:
+    threads = [Target(1, number, 0, "") for number in range(len(allowed))]
+    of = {one: frozenset(mine) for one, mine in zip(threads, allowed, strict=True)}
+    assert take_every_cpu(threads, of, frozenset(cpus)) == every
+
+
+@pytest.mark.parametrize(
+    ("runtime", "limit", "is_without"),
+    [("950000", "unlimited", False), ("-1", "unlimited", True), ("-1", "200000", False)],
+)
+def test_without_throttling_a_limit_of_the_process_is_the_guard(
+    tmp_path: Path, runtime: str, limit: str, is_without: bool
+) -> None:
+    (tmp_path / "sys/kernel").mkdir(parents=True)
+    (tmp_path / "sys/kernel/sched_rt_runtime_us").write_text(f"{runtime}\n")
+    (tmp_path / "5").mkdir()
+    (tmp_path / "5/limits").write_text(f"Max realtime timeout      {limit}            x   us\n")
+    assert without_guard(tmp_path, 5) == is_without
+
+
+@pytest.mark.parametrize("allow", [False, True])
+def test_a_thread_that_does_not_sleep_gets_no_real_time_policy_if_it_takes_every_cpu(
+    tmp_path: Path, victims: Callable[..., Victim], allow: bool
+) -> None:
+    victim, spinner = victims("recvUC"), victims("spin")
+    try:
+        number = victim.thread("recvUC").number
+        os.sched_setscheduler(number, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(number, os.SCHED_OTHER, os.sched_param(0))
+    except PermissionError:
+        pytest.skip("no permission for SCHED_FIFO (RLIMIT_RTPRIO)")
+    entry = "{scheduling_policy: rr, priority: 1}"
+    text = f"{HEAD}      non_ros_threads: {{spin: {entry}, victim/recv*: {entry}}}\n"
+    one, told = keeper(written(tmp_path, text), cpus=frozenset(CPUS[:1]), allow_starving=allow)
+    one.sweep()
+    assert victim.now("recvUC")[:2] == ("rr", 1)
+    assert spinner.now("spin")[:2] == (("rr", 1) if allow else ("other", NICE))
+    assert one.refused == (0 if allow else 1)
+    assert any("--allow-starving" in text for text in told) != allow
+    if not allow:  # One that has what it asked for, and sleeps no more, is found later.
+        spin = spinner.target("spin")
+        before = {"policy": Policy("other", nice=NICE)}
+        held = Held(spin, 0, before, {"policy": Policy("rr", priority=1)})
+        assert ask(held.given["policy"].request(spin)) == 0
+        one.held[spin] = held
+        while spin in one.held:
+            one.sweep()
+        assert spinner.now("spin")[:2] == ("other", NICE)
+    one.give_back()
+    assert victim.now("recvUC")[0] == spinner.now("spin")[0] == "other"
+
+
+def test_what_could_not_be_given_back_is_refused(
+    tmp_path: Path, victims: Callable[..., Victim]
+) -> None:
+    victim = victims("recvUC")
+    before = victim.now("recvUC")
+    path = written(tmp_path, HEAD + "      non_ros_threads: {recv*: {scheduling_policy: idle}}\n")
+    (tmp_path / "limits").write_text("Max nice priority         0                    0       \n")
+    (tmp_path / str(victim.child.pid)).mkdir()
+    for place in PROC.joinpath(str(victim.child.pid)).iterdir():
+        if place.name in ("task", "stat", "cmdline"):
+            (tmp_path / str(victim.child.pid) / place.name).symlink_to(place)
+    (tmp_path / str(victim.child.pid) / "limits").symlink_to(tmp_path / "limits")
+    one, told = keeper(path, proc=tmp_path, capable=False)
+    one.sweep()
+    assert victim.now("recvUC") == before and one.held == {}
+    assert f"it could not have other nice {NICE} back: RLIMIT_NICE" in told[-1]
+
+
+def test_a_refusal_is_told_once_with_a_remedy(
+    tmp_path: Path, victims: Callable[..., Victim]
+) -> None:
+    victims("recvUC", "recv2")
+    path = written(tmp_path, f"{HEAD}      non_ros_threads: {{victim/recv*: {{scheduling_policy: "
+                             "fifo, priority: 9}}\n")  # fmt: skip
+    told: list[str] = []
+    entries, _ = read_entries(path)
+    one = Keeper(entries, None, lambda _: errno.EPERM, told.append, allow_starving=True)
+    one.sweep()
+    one.sweep()
+    assert len(told) == 1 and one.held == {}
+    assert "fifo priority 9: Operation not permitted. CAP_SYS_NICE is missing: start it" in told[0]
+
+
+def test_kernel_threads_are_found_by_their_own_section_alone() -> None:
+    entries = [Entry(section, "", "k*") for section in ("kernel_threads", "non_ros_threads")]
+    found = [one for _, mine in look(PROC, entries) for one in mine]
+    if Path("/proc/2/comm").read_text(encoding="utf-8").strip() != "kthreadd":
+        pytest.skip("kernel threads are not seen here (a PID namespace)")
+    assert any(one.section == "kernel_threads" for one in found)
+    kernel = [target for target, mine in look(PROC, entries[:1]) if mine]
+    assert kernel and all(target.program == "kernel" for target in kernel)
+
+
+def test_the_kernel_tells_of_what_comes_or_it_is_known_that_it_does_not() -> None:
+    arrivals = Arrivals()
+    wake, end = os.pipe()
+    subprocess.run(["true"], check=True)
+    os.write(end, b"x")
+    assert arrivals.wait(wake, 60) == arrivals.heard
+    arrivals.close()
+    assert not arrivals.wait(wake, 60)
