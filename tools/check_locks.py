@@ -32,7 +32,8 @@ WAITS = re.compile(
 COMMENT = re.compile(r"//.*")
 # File: the one mutex that its lines may name, and why no job and no notification comes there.
 ALLOWED = {
-    "base_class.cpp": ("mutex", "Humble's: whose nodes and groups belong to the executor"),
+    "base_class.cpp": ("utex", "rclcpp's: whose nodes and groups belong to the executor"),
+    "base_class.hpp": ("mutex", "Humble's: whose nodes and groups belong to the executor"),
     "ros_clock.cpp": ("get_clock_mutex", "rclcpp's: of whoever spins and looks at clocks"),
     "scheduling.cpp": ("mutex_", "what is asked of entities when they are added"),
     "scx_deadlines.cpp": ("mutex_", "threads that come and go"),

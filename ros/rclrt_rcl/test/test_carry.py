@@ -17,13 +17,13 @@ from rclrt_tools.trace import read_trace
 from test_deadlines_across_processes import PATIENCE_S, WANTED, Peer, start, wait_for
 
 BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
-LIBRARY = BUILD / "rclrt_probe" / "librclrt_carry.so"
+LIBRARY = BUILD / "rclrt_probe" / "librclrt_run.so"
 STOCK = BUILD / "rclrt_probe" / "stock_relay"
 RCL = BUILD / "rclrt_rcl" / "plain_rcl"
 PLAIN = Path(__file__).parent / "plain_relay.py"
 
 pytestmark = pytest.mark.skipif(
-    not LIBRARY.exists(), reason="there is no librclrt_carry: a sanitizer cannot be preloaded"
+    not LIBRARY.exists(), reason="there is no librclrt_run: a sanitizer cannot be preloaded"
 )
 __all__ = ["start"]  # the fixture
 

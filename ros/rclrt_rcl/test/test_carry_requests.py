@@ -16,7 +16,7 @@ REPLY = 1_000_000
 """Added by `deadline_peer` to the numbers of requests when it has the reply."""
 
 carried = pytest.mark.skipif(
-    not LIBRARY.exists(), reason="there is no librclrt_carry: a sanitizer cannot be preloaded"
+    not LIBRARY.exists(), reason="there is no librclrt_run: a sanitizer cannot be preloaded"
 )
 
 

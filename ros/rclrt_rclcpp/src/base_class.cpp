@@ -1,57 +1,106 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is used of rclcpp::Executor: which nodes and groups belong to it. It would also change its wait set, which is not
-// used. Nobody has to be notified of what is done here: update() does all there is to do.
+// rclcpp::Executor would also change its wait set, which our classes do not use. Nobody has to be notified of what is done
+// here: Spinner::update() does all there is to do.
+
+#include "base_class.hpp"
 
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "engine_executor_impl.hpp"
-#include "versions.hpp"
-
 namespace rclrt_rclcpp
 {
+namespace
+{
+
+/// May name what is protected.
+struct Access : rclcpp::Executor
+{
+  static constexpr auto kSpinning = &Access::spinning;
+  static constexpr auto kContext = &Access::context_;
+#if RCLRT_RCLCPP_IS_HUMBLE
+  static constexpr auto kMutex = &Access::mutex_;
+  static constexpr auto kNodes = &Access::weak_nodes_;
+  static constexpr auto kInterrupt = &Access::interrupt_guard_condition_;
+  static constexpr auto kShutdown = &Access::shutdown_guard_condition_;
+  static constexpr auto kMemoryStrategy = &Access::memory_strategy_;
+  static constexpr auto kGroupsToNodes = &Access::weak_groups_to_nodes_;
+  static constexpr auto kAddedGroups = &Access::weak_groups_to_nodes_associated_with_executor_;
+  static constexpr auto kNodesGroups = &Access::weak_groups_associated_with_executor_to_nodes_;
+  static constexpr auto kConditions = &Access::weak_groups_to_guard_conditions_;
+  static constexpr auto kAddGroupsOfNodes =
+    &Access::add_callback_groups_from_nodes_associated_to_executor;
+#else
+  static constexpr auto kMutex = &Access::mutex_;
+  static constexpr auto kCollector = &Access::collector_;
+  static constexpr auto kNotify = &Access::notify_waitable_;
+  static constexpr auto kNeedsRebuild = &Access::entities_need_rebuild_;
+  static constexpr auto kCollect = &Access::collect_entities;
+#endif
+  using rclcpp::Executor::execute_subscription;
+  using rclcpp::Executor::execute_timer;
+};
+
+}  // namespace
+
+std::atomic_bool & BaseClass::spinning() const noexcept { return executor_.*Access::kSpinning; }
+
+const std::shared_ptr<rclcpp::Context> & BaseClass::context() const noexcept
+{
+  return executor_.*Access::kContext;
+}
+
+void BaseClass::execute_subscription(const std::shared_ptr<rclcpp::SubscriptionBase> & subscription)
+{
+  Access::execute_subscription(subscription);
+}
 
 #if RCLRT_RCLCPP_IS_HUMBLE
 
 /// Those that tell of what is new: the nodes' first, then their groups'.
 template <typename Call>
-void EngineExecutor::for_each_condition(const Call & call)
+void BaseClass::for_each_condition(const Call & call)
 {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto & weak : weak_nodes_) {
+    const std::lock_guard<std::mutex> lock(executor_.*Access::kMutex);
+    for (const auto & weak : executor_.*Access::kNodes) {
       if (const auto node = weak.lock()) {
         call(node->get_notify_guard_condition());
       }
     }
   }
-  for (const auto & weak : get_all_callback_groups()) {
+  for (const auto & weak : executor_.get_all_callback_groups()) {
     const auto group = weak.lock();
-    if (group && context_->is_valid()) {  // it may be made only now
-      call(*group->get_notify_guard_condition(context_));
+    if (group && context()->is_valid()) {  // it may be made only now
+      call(*group->get_notify_guard_condition(context()));
     }
   }
 }
 
-void EngineExecutor::watch(std::function<void()> call)
+void BaseClass::execute_timer(const std::shared_ptr<rclcpp::TimerBase> & timer)
+{
+  Access::execute_timer(timer);
+}
+
+void BaseClass::watch(std::function<void()> call, std::function<void()> cancelled)
 {
   notice_ = std::make_shared<Notice>();
   notice_->call = std::move(call);
   // Only cancel() triggers this one.
-  interrupt_guard_condition_.set_on_trigger_callback([this, notice = notice_](std::size_t) {
-    const std::lock_guard<std::mutex> lock(notice->mutex);
-    if (notice->call) {
-      cancelled_ = true;
-      notice->call();
-    }
-  });
-  listen_to(*shutdown_guard_condition_);
+  (executor_.*Access::kInterrupt)
+    .set_on_trigger_callback([notice = notice_, cancelled = std::move(cancelled)](std::size_t) {
+      const std::lock_guard<std::mutex> lock(notice->mutex);
+      if (notice->call) {
+        cancelled();
+        notice->call();
+      }
+    });
+  listen_to(*(executor_.*Access::kShutdown));
 }
 
-void EngineExecutor::unwatch()
+void BaseClass::unwatch()
 {
   {
     const std::lock_guard<std::mutex> lock(notice_->mutex);
@@ -61,7 +110,7 @@ void EngineExecutor::unwatch()
 }
 
 /// To be taken back: a condition that calls a function wakes no thread that waits for it.
-void EngineExecutor::listen_to(rclcpp::GuardCondition & condition)
+void BaseClass::listen_to(rclcpp::GuardCondition & condition)
 {
   condition.set_on_trigger_callback([notice = notice_](std::size_t) {
     const std::lock_guard<std::mutex> lock(notice->mutex);
@@ -71,102 +120,129 @@ void EngineExecutor::listen_to(rclcpp::GuardCondition & condition)
   });
 }
 
-std::vector<rclcpp::CallbackGroup::WeakPtr> EngineExecutor::groups()
+std::vector<rclcpp::CallbackGroup::WeakPtr> BaseClass::groups()
 {
   const std::lock_guard<std::mutex> listening(listening_mutex_);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    add_callback_groups_from_nodes_associated_to_executor();
+    const std::lock_guard<std::mutex> lock(executor_.*Access::kMutex);
+    (executor_.*Access::kAddGroupsOfNodes)();
     forget_gone_groups();
   }
   for_each_condition([this](auto & condition) { listen_to(condition); });
-  return get_all_callback_groups();
+  return executor_.get_all_callback_groups();
 }
 
 /// Under the base class's mutex. Its own functions that wait would do so.
-void EngineExecutor::forget_gone_groups()
+void BaseClass::forget_gone_groups()
 {
-  for (auto known = weak_groups_to_nodes_.begin(); known != weak_groups_to_nodes_.end();) {
+  auto & groups_to_nodes = executor_.*Access::kGroupsToNodes;
+  auto & conditions = executor_.*Access::kConditions;
+  for (auto known = groups_to_nodes.begin(); known != groups_to_nodes.end();) {
     const auto weak = known->first;
     if (!weak.expired() && !known->second.expired()) {
       ++known;
       continue;
     }
-    known = weak_groups_to_nodes_.erase(known);
-    weak_groups_associated_with_executor_to_nodes_.erase(weak);
-    weak_groups_to_nodes_associated_with_executor_.erase(weak);
-    const auto condition = weak_groups_to_guard_conditions_.find(weak);
-    if (condition != weak_groups_to_guard_conditions_.end()) {
-      memory_strategy_->remove_guard_condition(condition->second);
-      weak_groups_to_guard_conditions_.erase(condition);
+    known = groups_to_nodes.erase(known);
+    (executor_.*Access::kNodesGroups).erase(weak);
+    (executor_.*Access::kAddedGroups).erase(weak);
+    const auto condition = conditions.find(weak);
+    if (condition != conditions.end()) {
+      (executor_.*Access::kMemoryStrategy)->remove_guard_condition(condition->second);
+      conditions.erase(condition);
     }
   }
 }
 
-void EngineExecutor::enter(detail::Parameters::Node node)
+void BaseClass::enter(detail::Parameters::Node node)
 {
-  rclcpp::Executor::add_node(node, false);
+  executor_.rclcpp::Executor::add_node(node, false);
 }
 
-void EngineExecutor::leave(detail::Parameters::Node node)
+void BaseClass::leave(detail::Parameters::Node node)
 {
   groups();  // those that are gone would be in the way
   std::vector<rclcpp::CallbackGroup::SharedPtr> its_groups;
   node->for_each_callback_group([&](const auto & group) { its_groups.push_back(group); });
   {
     const std::lock_guard<std::mutex> listening(listening_mutex_);
-    rclcpp::Executor::remove_node(node, false);
+    executor_.rclcpp::Executor::remove_node(node, false);
     node->get_notify_guard_condition().set_on_trigger_callback(nullptr);
     for (const auto & group : its_groups) {
-      if (context_->is_valid()) {
-        group->get_notify_guard_condition(context_)->set_on_trigger_callback(nullptr);
+      if (context()->is_valid()) {
+        group->get_notify_guard_condition(context())->set_on_trigger_callback(nullptr);
       }
     }
   }
   groups();  // some may have been added by themselves, and stay
 }
 
-void EngineExecutor::enter(detail::Parameters::Group group, detail::Parameters::Node node)
+void BaseClass::enter(detail::Parameters::Group group, detail::Parameters::Node node)
 {
-  rclcpp::Executor::add_callback_group(group, node, false);
+  executor_.rclcpp::Executor::add_callback_group(group, node, false);
 }
 
-void EngineExecutor::leave(detail::Parameters::Group group)
+void BaseClass::leave(detail::Parameters::Group group)
 {
   const std::lock_guard<std::mutex> listening(listening_mutex_);
-  rclcpp::Executor::remove_callback_group(group, false);
-  if (context_->is_valid()) {
-    group->get_notify_guard_condition(context_)->set_on_trigger_callback(nullptr);
+  executor_.rclcpp::Executor::remove_callback_group(group, false);
+  if (context()->is_valid()) {
+    group->get_notify_guard_condition(context())->set_on_trigger_callback(nullptr);
   }
 }
 
+void BaseClass::update_wait_set() {}  // it is made anew for each wait
+
 #else
 
-void EngineExecutor::watch(std::function<void()> call)
+void BaseClass::execute_timer(
+  const std::shared_ptr<rclcpp::TimerBase> & timer, const std::shared_ptr<void> & data)
 {
-  notify_waitable_->set_on_ready_callback([call = std::move(call)](std::size_t, int) { call(); });
+  Access::execute_timer(timer, data);
 }
 
-void EngineExecutor::unwatch() { notify_waitable_->clear_on_ready_callback(); }
-
-std::vector<rclcpp::CallbackGroup::WeakPtr> EngineExecutor::groups()
+void BaseClass::watch(std::function<void()> call, std::function<void()>)
 {
-  collector_.update_collections();
-  return collector_.get_all_callback_groups();
+  (executor_.*Access::kNotify)->set_on_ready_callback([call = std::move(call)](std::size_t, int) {
+    call();
+  });
 }
 
-void EngineExecutor::enter(detail::Parameters::Node node) { collector_.add_node(node); }
+void BaseClass::unwatch() { (executor_.*Access::kNotify)->clear_on_ready_callback(); }
 
-void EngineExecutor::leave(detail::Parameters::Node node) { collector_.remove_node(node); }
-
-void EngineExecutor::enter(detail::Parameters::Group group, detail::Parameters::Node)
+std::vector<rclcpp::CallbackGroup::WeakPtr> BaseClass::groups()
 {
-  collector_.add_callback_group(group);
+  auto & collector = executor_.*Access::kCollector;
+  collector.update_collections();
+  return collector.get_all_callback_groups();
 }
 
-void EngineExecutor::leave(detail::Parameters::Group group)
+void BaseClass::update_wait_set()
 {
-  collector_.remove_callback_group(group);
+  if ((executor_.*Access::kNeedsRebuild).exchange(false)) {
+    const std::lock_guard<std::mutex> lock(executor_.*Access::kMutex);
+    (executor_.*Access::kCollect)();
+  }
+}
+
+void BaseClass::enter(detail::Parameters::Node node)
+{
+  (executor_.*Access::kCollector).add_node(node);
+}
+
+void BaseClass::leave(detail::Parameters::Node node)
+{
+  (executor_.*Access::kCollector).remove_node(node);
+}
+
+void BaseClass::enter(detail::Parameters::Group group, detail::Parameters::Node)
+{
+  (executor_.*Access::kCollector).add_callback_group(group);
+}
+
+void BaseClass::leave(detail::Parameters::Group group)
+{
+  (executor_.*Access::kCollector).remove_callback_group(group);
 }
 
 #endif

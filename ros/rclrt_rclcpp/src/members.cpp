@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "announce.hpp"
-#include "engine_executor_impl.hpp"
 #include "group_names.hpp"
 #include "rcl/client.h"
 #include "rcl/service.h"
@@ -25,6 +24,7 @@
 #include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_front_end/status_event_on_rcl.hpp"
 #include "rclrt_front_end/take_on_rcl.hpp"
+#include "spinner.hpp"
 #include "status_source.hpp"
 #include "take.hpp"
 #include "unserved.hpp"
@@ -68,7 +68,7 @@ Owner owner_for(const Owner & owner, const std::string & node, const std::string
 
 }  // namespace
 
-std::string EngineExecutor::Impl::unique_name(
+std::string Spinner::unique_name(
   const KnownGroup & group, CallbackKind kind, const std::string & label) const
 {
   const std::string name = rclrt_front_end::callback_name(group.node, kind, label);
@@ -79,7 +79,7 @@ std::string EngineExecutor::Impl::unique_name(
   return unique;
 }
 
-rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
+rclrt_core::CallbackOptions Spinner::options_for(
   const void * entity, const KnownGroup & group, CallbackKind kind, const std::string & label,
   uint32_t depth) const
 {
@@ -101,7 +101,7 @@ rclrt_core::CallbackOptions EngineExecutor::Impl::options_for(
 /// `execute(entity)` runs a job and returns whether there was work; `hook(entity, announce)` has `announce`
 /// called when work arrives, and returns an Undo. `announce`: what it needs beside engine and callback.
 template <typename EntityT, typename Execute, typename Hook>
-void EngineExecutor::Impl::add(
+void Spinner::add(
   const std::shared_ptr<EntityT> & entity, const KnownGroup & group,
   rclrt_core::CallbackOptions options, Execute execute, Hook hook, Announce announce)
 {
@@ -143,7 +143,7 @@ void EngineExecutor::Impl::add(
   }
 }
 
-void EngineExecutor::Impl::keep(const void * entity, Member member)
+void Spinner::keep(const void * entity, Member member)
 {
   const rclrt_core::Callback & callback = *member.callback;
   RCLCPP_DEBUG(
@@ -154,7 +154,7 @@ void EngineExecutor::Impl::keep(const void * entity, Member member)
   members_[entity] = std::move(member);
 }
 
-void EngineExecutor::Impl::add_waitable(
+void Spinner::add_waitable(
   const std::shared_ptr<rclcpp::Waitable> & waitable, const KnownGroup & group)
 {
   if (const auto event = std::dynamic_pointer_cast<detail::EventHandlerBase>(waitable)) {
@@ -215,7 +215,7 @@ void EngineExecutor::Impl::add_waitable(
   }
 }
 
-void EngineExecutor::Impl::add_status_event(
+void Spinner::add_status_event(
   const std::shared_ptr<detail::EventHandlerBase> & event,
   const std::shared_ptr<StatusSource> & status, const KnownGroup & group)
 {
@@ -251,7 +251,7 @@ void EngineExecutor::Impl::add_status_event(
 }
 
 /// A second callback, a timer that looks.
-Undo EngineExecutor::Impl::look_for(
+Undo Spinner::look_for(
   std::function<bool()> look, const KnownGroup & group, const Announce & announced)
 {
   rclrt_core::CallbackOptions options;
@@ -276,7 +276,7 @@ Undo EngineExecutor::Impl::look_for(
 }
 
 /// A second callback of the waitable, a timer by which somebody looks at its timers.
-void EngineExecutor::Impl::add_waitable_timers(
+void Spinner::add_waitable_timers(
   const std::shared_ptr<rclcpp::Waitable> & waitable,
   const std::shared_ptr<WaitableTimers> & timers, const KnownGroup & group)
 {
@@ -298,7 +298,7 @@ void EngineExecutor::Impl::add_waitable_timers(
   keep(timers.get(), std::move(member));
 }
 
-std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
+std::vector<Spinner::LeftOut> Spinner::add_members(
   const std::shared_ptr<rclcpp::CallbackGroup> & group, KnownGroup & known, Kept & kept)
 {
   // Collected first: what is called below must not run under the group's lock.
@@ -356,7 +356,7 @@ std::vector<EngineExecutor::Impl::LeftOut> EngineExecutor::Impl::add_members(
             rclcpp_executor_execute,
             static_cast<const void *>(present->get_subscription_handle().get()));
           if (!detail::is_message_or_bytes(*present)) {
-            execute_subscription(present);
+            BaseClass::execute_subscription(present);
             return true;  // nobody says whether there was a message
           }
           const auto take = [&] { return take_and_handle(*present); };

@@ -8,10 +8,10 @@
 #include <mutex>
 #include <utility>
 
-#include "engine_executor_impl.hpp"
 #include "group_names.hpp"
 #include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_front_end/process_platform.hpp"
+#include "spinner.hpp"
 #include "versions.hpp"
 
 namespace rclrt_rclcpp
@@ -155,8 +155,7 @@ private:
 
 }  // namespace
 
-void EngineExecutor::Impl::add_timer(
-  const std::shared_ptr<rclcpp::TimerBase> & timer, const KnownGroup & group)
+void Spinner::add_timer(const std::shared_ptr<rclcpp::TimerBase> & timer, const KnownGroup & group)
 {
   auto link = std::make_shared<TimerLink>();
   link->timer = timer;
@@ -189,9 +188,9 @@ void EngineExecutor::Impl::add_timer(
     TRACETOOLS_TRACEPOINT(
       rclcpp_executor_execute, static_cast<const void *>(present->get_timer_handle().get()));
 #if RCLRT_RCLCPP_IS_HUMBLE
-    execute_timer(present);
+    BaseClass::execute_timer(present);
 #else
-    execute_timer(present, called);
+    BaseClass::execute_timer(present, called);
 #endif
     return true;
   };
@@ -246,7 +245,7 @@ void EngineExecutor::Impl::add_timer(
   keep(timer.get(), std::move(member));
 }
 
-void EngineExecutor::Impl::follow_period(rclcpp::TimerBase & timer)
+void Spinner::follow_period(rclcpp::TimerBase & timer)
 {
   Member & member = members_.at(&timer);
   const rclrt_core::Duration now = detail::period_of(timer);
@@ -256,7 +255,7 @@ void EngineExecutor::Impl::follow_period(rclcpp::TimerBase & timer)
   }
 }
 
-RosClock & EngineExecutor::Impl::ros_clock(const std::shared_ptr<rclcpp::Clock> & clock)
+RosClock & Spinner::ros_clock(const std::shared_ptr<rclcpp::Clock> & clock)
 {
   const auto found = std::find_if(
     clocks_.begin(), clocks_.end(), [&](const auto & known) { return known->clock() == clock; });

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// librclrt_carry: a library to preload, with which a program that knows nothing of rclrt hands deadlines on.
+// librclrt_run: a library to preload, with which a program that knows nothing of rclrt hands deadlines on.
 //
 // - A message of a topic that RCLRT_CARRY names ("/scan=20,/imu/data=5": milliseconds) has its publication's time plus
 //   so much as deadline, and so has a request to a service that it names.
@@ -64,13 +64,13 @@ Carrier * make() noexcept
     const std::string problem = made->topics.parse(text ? text : "");
     if (!problem.empty()) {
       std::fprintf(
-        stderr, "rclrt_carry: RCLRT_CARRY: %s; no message gets a deadline by its topic\n",
+        stderr, "rclrt_run: RCLRT_CARRY: %s; no message gets a deadline by its topic\n",
         problem.c_str());
     }
     const rclrt_core::Status joined = DeadlineRing::join();
     if (!joined.ok()) {
       std::fprintf(
-        stderr, "rclrt_carry: deadlines stay within this process: %s\n", joined.message().c_str());
+        stderr, "rclrt_run: deadlines stay within this process: %s\n", joined.message().c_str());
     }
     made->table = DeadlineRing::of_process();
     return made.release();

@@ -58,10 +58,16 @@ void * find_anywhere(const char * name)
 
 }  // namespace
 
+std::atomic<void * (*)(const char *)> find_first{nullptr};
+
 void * find_next(const char * name, const void * caller) noexcept
 {
   const int kept = errno;
-  void * found = dlsym(RTLD_NEXT, name);
+  auto * const first = find_first.load(std::memory_order_acquire);
+  void * found = first ? first(name) : nullptr;
+  if (!found) {
+    found = dlsym(RTLD_NEXT, name);
+  }
   if (!found || is_ours(found)) {
     Dl_info info{};
     found = dladdr(caller, &info) != 0 && info.dli_fname ? find_in(info.dli_fname, name) : nullptr;

@@ -18,6 +18,10 @@ namespace rclrt_probe
 /// allocate.
 void * find_next(const char * name, const void * caller) noexcept;
 
+/// If it is set, what it finds is the next definition: see module.hpp. Stored once, before the program's own code runs or
+/// when it loads rclcpp; a thread that sees it sees all that it needs.
+extern std::atomic<void * (*)(const char * name)> find_first;
+
 /// For a variable with static storage: usable before constructors have run.
 template <typename FunctionT>
 class Next
@@ -25,29 +29,30 @@ class Next
 public:
   constexpr explicit Next(const char * name) noexcept : name_(name) {}
 
-  /// Looked up by the first call only.
+  /// Looked up by the first call only, and by the first one after `find_first` was set.
   FunctionT * get(const void * caller) noexcept
   {
-    const uintptr_t known = known_.load(std::memory_order_acquire);
-    return known > kAbsent ? reinterpret_cast<FunctionT *>(known) : look(caller, known);
+    auto & known = known_[find_first.load(std::memory_order_acquire) ? 1 : 0];
+    const uintptr_t found = known.load(std::memory_order_acquire);
+    return found > kAbsent ? reinterpret_cast<FunctionT *>(found) : look(caller, known, found);
   }
 
 private:
   static constexpr uintptr_t kAbsent = 1;
 
-  FunctionT * look(const void * caller, uintptr_t known) noexcept
+  FunctionT * look(const void * caller, std::atomic<uintptr_t> & known, uintptr_t before) noexcept
   {
-    if (known == kAbsent) {
+    if (before == kAbsent) {
       return nullptr;
     }
     void * const found = find_next(name_, caller);
-    known_.store(found ? reinterpret_cast<uintptr_t>(found) : kAbsent, std::memory_order_release);
+    known.store(found ? reinterpret_cast<uintptr_t>(found) : kAbsent, std::memory_order_release);
     return reinterpret_cast<FunctionT *>(found);
   }
 
   const char * const name_;
-  /// 0 until a thread has looked. All that look find the same, so it does not matter which stores last.
-  std::atomic<uintptr_t> known_{0};
+  /// Without and with `find_first`; 0 until a thread has looked. All that look find the same, so it does not matter which stores last.
+  std::atomic<uintptr_t> known_[2]{};
 };
 
 }  // namespace rclrt_probe

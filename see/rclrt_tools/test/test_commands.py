@@ -108,7 +108,8 @@ def test_a_verb_says_what_is_built_for_it(capsys: pytest.CaptureFixture[str]) ->
         "bench dispatch": "rclrt_programs",
         "model calibrate": "cost_of_a_job",
         "observe -- x": "rclrt_probe",
-        "carry -- x": "rclrt_carry",
+        "run -- x": "rclrt_run",
+        "run --params p -- x": "rclrt_run rclrt_stock",
     }
     lists = [ROOT / "CMakeLists.txt", *ROOT.glob("[!b.]*/rclrt_*/**/CMakeLists.txt")]
     made = "".join(path.read_text("utf-8") for path in lists)

@@ -15,13 +15,9 @@
 #define RCLRT_RCLCPP__ENGINE_EXECUTOR_HPP_
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include "rclcpp/executor.hpp"
 #include "rclcpp/node.hpp"
@@ -61,6 +57,8 @@ struct EngineExecutorOptions : rclrt_front_end::CommonOptions
   /// How many callbacks of a reentrant group may run at once. 0: the number of CPUs, but at least 2.
   uint32_t reentrant_parallelism = 0;
 };
+
+class Spinner;
 
 class EngineExecutor : public rclcpp::Executor, public rclrt_front_end::ExecutorReport
 {
@@ -104,43 +102,8 @@ protected:
 
 private:
   rclrt_front_end::ConfiguredEngine & configured() const override;
-  void run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive);
-  void run_once(std::chrono::nanoseconds timeout);
-  bool goes_on() const;
 
-  // What the base class keeps: which nodes and groups belong to the executor.
-  /// Until unwatch(), `call` is called by whoever triggers what says that something has changed: nodes
-  /// and groups that have something new, cancel(), and the context when it is shut down.
-  void watch(std::function<void()> call);
-  void unwatch();
-  std::vector<rclcpp::CallbackGroup::WeakPtr> groups();
-  void enter(detail::Parameters::Node node);
-  void leave(detail::Parameters::Node node);
-  void enter(detail::Parameters::Group group, detail::Parameters::Node node);
-  void leave(detail::Parameters::Group group);
-#if RCLCPP_VERSION_MAJOR < 28  // Humble
-  struct Notice
-  {
-    std::mutex mutex;
-    std::function<void()> call;
-  };
-  void listen_to(rclcpp::GuardCondition & condition);
-  template <typename Call>
-  void for_each_condition(const Call & call);
-  void forget_gone_groups();
-
-  std::shared_ptr<Notice> notice_;
-  /// Locked while an entity is listened to or let go: a thread that listened to one which has just left would keep its next
-  /// executor asleep.
-  std::mutex listening_mutex_;
-#endif
-
-  /// A cancel() that has ended no spin yet. Written by cancel() and by the thread that spins; both in sequential
-  /// order with `spinning`.
-  std::atomic_bool cancelled_{false};
-
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Spinner> spinner_;
 };
 
 }  // namespace rclrt_rclcpp

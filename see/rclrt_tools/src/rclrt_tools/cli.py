@@ -40,7 +40,7 @@ GROUPS = {
     "try": ("demo", "bench"),
     "see": ("observe", "top", "trace", "watch"),
     "plan": ("model", "analyze", "simulate", "plan"),
-    "run": ("apply", "carry", "scx"),
+    "run": ("apply", "run", "scx"),
     "develop": ("build", "test"),
 }
 """The verbs by what they are for, in the order of the help. `help VERB` is `VERB --help`."""

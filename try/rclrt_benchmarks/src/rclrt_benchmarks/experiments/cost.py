@@ -6,7 +6,7 @@ trace      A job that does nothing, with its record in memory of the process ("r
            that others read ("live"), with a second record ("with messages"), in an executor that
            watches a chain, and with a budget.
 probe      What rclcpp calls, with nothing behind it: with the probe preloaded and without.
-carry      A message of plain rcl, published and taken: without the library of `./rclrt carry`, with
+carry      A message of plain rcl, published and taken: without the library of `./rclrt run`, with
            it ("no deadline"), and with a deadline that goes into the table and is found there.
 
 Variants take turns in rounds; figures are medians of the rounds, each a median of many calls. Exits
@@ -83,7 +83,7 @@ def _measure(arguments: argparse.Namespace) -> Result:
         for name, *values in zip(PROBED, *words.values(), strict=True):
             rows.append(_row("probe", name, values[1], values[0], MOST_NS["probe"]))
     if "carry" in arguments.of:
-        library = str(path_of("librclrt_carry.so", "rclrt_probe"))
+        library = str(path_of("librclrt_run.so", "rclrt_probe"))
         preloaded = {"LD_PRELOAD": library}
         variants = {
             "without": {}, "no deadline": preloaded,

@@ -1,17 +1,18 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// How rclcpp's entities become callbacks of the engine.
+/// Spins an rclcpp::Executor: how rclcpp's entities become callbacks of the engine.
 ///
 ///   group triggers its guard condition --> request_update() --> update(): add what is new, remove
 ///                                                               what is gone, hook notifications
 ///   entity's notification --> Engine::notify() --> job --> execute_*() of rclcpp::Executor
 ///
 /// Nothing here keeps an entity, a group or a node alive: a job locks its entity while it runs.
-#ifndef ENGINE_EXECUTOR_IMPL_HPP_
-#define ENGINE_EXECUTOR_IMPL_HPP_
+#ifndef SPINNER_HPP_
+#define SPINNER_HPP_
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <map>
@@ -24,6 +25,7 @@
 #include <vector>
 
 #include "announce.hpp"
+#include "base_class.hpp"
 #include "clock_group.hpp"
 #include "group_names.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
@@ -38,20 +40,40 @@
 namespace rclrt_rclcpp
 {
 
-class EngineExecutor::Impl
+class Spinner
 {
 public:
   using NodeBase = rclcpp::node_interfaces::NodeBaseInterface;
   using Groups = std::vector<rclcpp::CallbackGroup::WeakPtr>;
-  /// Which groups the executor has now; asked by update().
-  using PresentGroups = std::function<Groups()>;
 
-  Impl(
-    const std::shared_ptr<rclcpp::Context> & context, const EngineExecutorOptions & options,
-    rclrt_core::EngineOptions engine_options, PresentGroups present_groups);
-  ~Impl();
-  Impl(const Impl &) = delete;
-  Impl & operator=(const Impl &) = delete;
+  /// Of which class the executor is. Of one of rclcpp's that waits with a wait set, that is kept up to date, too.
+  enum class Of
+  {
+    kOurs,
+    kWaitSet,
+    kEvents
+  };
+  /// `executor` outlives it.
+  Spinner(
+    rclcpp::Executor & executor, const EngineExecutorOptions & options,
+    rclrt_core::EngineOptions engine_options, Of of = Of::kOurs);
+  /// Waits for entities that are announcing work in other threads right now.
+  ~Spinner();
+  Spinner(const Spinner &) = delete;
+  Spinner & operator=(const Spinner &) = delete;
+  /// Destroys it, unless the caller is a job of it.
+  static void end(std::unique_ptr<Spinner> spinner);
+
+  BaseClass & base() noexcept { return base_; }
+
+  // What functions of the executor with these names do.
+  void spin();
+  void spin_some(std::chrono::nanoseconds max_duration);
+  void spin_all(std::chrono::nanoseconds max_duration);
+  void spin_once(std::chrono::nanoseconds timeout);
+  void spin_once_impl(std::chrono::nanoseconds timeout);
+  /// Of a class that overrides the function; before the base class's.
+  void cancel();
 
   rclrt_core::Engine & engine() noexcept { return engine_->engine(); }
   rclrt_front_end::ConfiguredEngine & configured() noexcept { return *engine_; }
@@ -91,7 +113,7 @@ public:
   class Spin
   {
   public:
-    explicit Spin(Impl & impl);
+    explicit Spin(Spinner & spinner);
     ~Spin();
     Spin(const Spin &) = delete;
     Spin & operator=(const Spin &) = delete;
@@ -104,7 +126,7 @@ public:
     bool update() noexcept;
     void set_spins(bool spins);
 
-    Impl & impl_;
+    Spinner & spinner_;
 
     std::exception_ptr failed_;  // written by the thread, read after it has ended
     /// Raised by the thread before it stops the engine, read after the engine has stopped.
@@ -155,7 +177,7 @@ private:
   /// Takes the mutex.
   void let_go(const std::function<bool(const KnownGroup &)> & is_it) noexcept;
   // All under update_mutex_:
-  std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present_in_order(Kept & kept) const;
+  std::vector<std::shared_ptr<rclcpp::CallbackGroup>> present_in_order(Kept & kept);
   bool is_another(const rclcpp::CallbackGroup & group, const KnownGroup & known, Kept & kept);
   rclrt_core::GroupOptions options_for_group(
     const rclcpp::CallbackGroup & group, const std::string & name) const;
@@ -196,9 +218,17 @@ private:
   /// due is released.
   bool hear_clock(const std::function<bool()> & take);
 
+  bool goes_on() const;
+  void run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive);
+  void run_once(std::chrono::nanoseconds timeout);
+
+  BaseClass base_;
   const std::shared_ptr<rclcpp::Context> context_;
   const EngineExecutorOptions options_;
-  const PresentGroups present_groups_;
+  const Of of_;
+  /// A cancel() that has ended no spin yet. Written by cancel() and by the thread that spins; both in sequential
+  /// order with the base class's `spinning`.
+  std::atomic_bool cancelled_{false};
   rclrt_front_end::Teller teller_;  // the engine asks it, so it goes last
   /// A thread is in run_one() and has to be woken for an update. Sequentially consistent, as are requests:
   /// request_update() requests and then looks at this one, run_one() sets this one and then looks at the
@@ -227,4 +257,4 @@ private:
 
 }  // namespace rclrt_rclcpp
 
-#endif  // ENGINE_EXECUTOR_IMPL_HPP_
+#endif  // SPINNER_HPP_

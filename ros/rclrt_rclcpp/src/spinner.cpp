@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine_executor_impl.hpp"
+#include "spinner.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +13,9 @@
 #include "one_at_a_time.hpp"
 #include "publications.hpp"
 #include "rclcpp/rclcpp.hpp"
+#include "rclcpp/utilities.hpp"
 #include "rclrt_front_end/diagnostics_on_rcl.hpp"
+#include "rclrt_front_end/keep_for_ever.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_front_end/trace_service_on_rcl.hpp"
@@ -63,27 +65,177 @@ rclrt_core::EngineOptions with_telling(
   return options;
 }
 
-}  // namespace
-
-EngineExecutor::Impl::Impl(
-  const std::shared_ptr<rclcpp::Context> & context, const EngineExecutorOptions & options,
-  rclrt_core::EngineOptions engine_options, PresentGroups present_groups)
-: context_(context),
-  options_(options),
-  present_groups_(std::move(present_groups)),
-  teller_(rclrt_front_end::process_platform(), log),
-  engine_(make_engine(
-    context, options, with_telling(std::move(engine_options), [this] { request_telling(); })))
+/// Sets the flag that a thread spins. At the end resets it, and the cancel() that has ended the spin.
+class Spinning
 {
+public:
+  Spinning(std::atomic_bool & flag, std::atomic_bool & cancelled, const char * function)
+  : flag_(flag), cancelled_(cancelled)
+  {
+    if (flag_.exchange(true)) {
+      throw std::runtime_error(std::string(function) + " called while already spinning");
+    }
+  }
+  ~Spinning()
+  {
+    cancelled_ = false;
+    flag_ = false;
+  }
+  Spinning(const Spinning &) = delete;
+  Spinning & operator=(const Spinning &) = delete;
+
+private:
+  std::atomic_bool & flag_;
+  std::atomic_bool & cancelled_;
+};
+
+/// How often spin_until_future_complete() looks at its future while there is no work: any thread may make it
+/// ready, and nobody is told.
+constexpr std::chrono::milliseconds kFuturePoll(10);
+
+rclrt_core::TimePoint end_of(std::chrono::nanoseconds duration, rclrt_core::Platform & platform)
+{
+  const auto none = std::chrono::nanoseconds(0);
+  return rclrt_core::add_saturating(platform.now(), std::max(duration, none));
 }
 
-EngineExecutor::Impl::~Impl()
+}  // namespace
+
+Spinner::Spinner(
+  rclcpp::Executor & executor, const EngineExecutorOptions & options,
+  rclrt_core::EngineOptions engine_options, Of of)
+: base_(executor),
+  context_(base_.context()),
+  options_(options),
+  of_(of),
+  teller_(rclrt_front_end::process_platform(), log),
+  engine_(make_engine(
+    context_, options, with_telling(std::move(engine_options), [this] { request_telling(); })))
 {
+  base_.watch(
+    [this] {
+      if (!base_.spinning() || cancelled_) {
+        engine().stop();
+      }
+      request_update();
+    },
+    [this] { cancelled_ = of_ == Of::kOurs; });
+}
+
+void Spinner::end(std::unique_ptr<Spinner> spinner)
+{
+  if (spinner->engine().runs_here()) {
+    // By exit() in a callback. This thread cannot wait for its own job, and the other threads go on until the process
+    // has ended: what they use stays.
+    spinner->base_.unwatch();
+    rclrt_front_end::keep_for_ever(spinner.release());
+  }
+}
+
+Spinner::~Spinner()
+{
+  base_.spinning() = false;
+  engine().stop();
+  base_.unwatch();
+  detach_all();
   clocks_.clear();  // they belong to the engine
   engine_.reset();  // it may tell of something until it is gone
 }
 
-void EngineExecutor::Impl::know_node(
+// A spin sets `spinning` and then looks at `cancelled_`, this does it the other way round: so one sees the other.
+void Spinner::cancel()
+{
+  cancelled_ = true;
+  if (base_.spinning().exchange(false)) {
+    cancelled_ = false;  // that spin ends
+  }
+}
+
+bool Spinner::goes_on() const { return base_.spinning() && !cancelled_ && rclcpp::ok(context_); }
+
+void Spinner::spin()
+{
+  const Spinning guard(base_.spinning(), cancelled_, "spin()");
+  if (!rclcpp::ok(context_)) {
+    return;
+  }
+  update();
+  Spin spin(*this);
+  update();  // also with what rclcpp's threads have heard of clocks until now
+  while (true) {
+    engine().clear_stop();
+    // Whoever stops the engine does so after the reason for it can be seen here. A stop meant for a
+    // spin before this one has none.
+    if (!goes_on() || spin.has_failed()) {
+      break;
+    }
+    const rclrt_core::Status status = engine().spin();
+    rethrow();
+    if (!status.ok()) {
+      throw std::runtime_error("spin(): " + status.message());
+    }
+  }
+  spin.end();
+}
+
+void Spinner::spin_some(std::chrono::nanoseconds max_duration)
+{
+  run_on_this_thread(max_duration, false);
+}
+
+void Spinner::spin_all(std::chrono::nanoseconds max_duration)
+{
+  if (max_duration < std::chrono::nanoseconds(0)) {
+    throw std::invalid_argument("max_duration must be greater than or equal to 0");
+  }
+  run_on_this_thread(max_duration, true);
+}
+
+void Spinner::run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive)
+{
+  const Spinning guard(base_.spinning(), cancelled_, "spin_some()");
+  const rclrt_core::TimePoint until = max_duration == std::chrono::nanoseconds(0)
+                                        ? rclrt_core::kNever
+                                        : end_of(max_duration, engine().platform());
+  update();
+  look_at_clocks();  // what is due by now counts
+  const uint64_t before_sequence = exhaustive ? UINT64_MAX : engine().next_sequence();
+  while (engine().platform().now() < until) {
+    const auto at_once = rclrt_core::TimePoint::min();
+    if (!run_one(at_once, before_sequence, [this] { return goes_on(); })) {
+      break;
+    }
+  }
+  tell_findings();
+}
+
+void Spinner::spin_once(std::chrono::nanoseconds timeout)
+{
+  const Spinning guard(base_.spinning(), cancelled_, "spin_once()");
+  run_once(timeout);
+}
+
+// Called in a loop by spin_until_future_complete() only, since spin_once() is our own.
+void Spinner::spin_once_impl(std::chrono::nanoseconds timeout)
+{
+  if (cancelled_.exchange(false)) {
+    base_.spinning() = false;  // what ends the loop
+    return;
+  }
+  const bool is_long = timeout < std::chrono::nanoseconds(0) || timeout > kFuturePoll;
+  run_once(is_long ? kFuturePoll : timeout);
+}
+
+void Spinner::run_once(std::chrono::nanoseconds timeout)
+{
+  const rclrt_core::TimePoint until = timeout < std::chrono::nanoseconds(0)
+                                        ? rclrt_core::kNever
+                                        : end_of(timeout, engine().platform());
+  run_one(until, UINT64_MAX, [this] { return goes_on(); });
+  tell_findings();
+}
+
+void Spinner::know_node(
   const std::shared_ptr<NodeBase> & node, const std::shared_ptr<const rclcpp::Node> & owner)
 {
   const std::lock_guard<rclrt_front_end::PiMutex> lock(update_mutex_);
@@ -105,8 +257,7 @@ void EngineExecutor::Impl::know_node(
 }
 
 /// In the order in which nodes were added and groups created: that is how names are numbered.
-std::vector<std::shared_ptr<rclcpp::CallbackGroup>> EngineExecutor::Impl::present_in_order(
-  Kept & kept) const
+std::vector<std::shared_ptr<rclcpp::CallbackGroup>> Spinner::present_in_order(Kept & kept)
 {
   using SharedGroup = std::shared_ptr<rclcpp::CallbackGroup>;
   std::map<SharedGroup, std::size_t> order;
@@ -122,7 +273,7 @@ std::vector<std::shared_ptr<rclcpp::CallbackGroup>> EngineExecutor::Impl::presen
     }
   }
   std::vector<SharedGroup> present;
-  for (const auto & weak : present_groups_()) {
+  for (const auto & weak : base_.groups()) {
     if (const auto group = weak.lock()) {
       kept.push_back(group);
       order.emplace(group, order.size());
@@ -144,7 +295,7 @@ std::vector<std::shared_ptr<rclcpp::CallbackGroup>> EngineExecutor::Impl::presen
   return present;
 }
 
-void EngineExecutor::Impl::update(const IsNew & is_new)
+void Spinner::update(const IsNew & is_new)
 {
   Kept kept;  // destroyed after the lock
   const std::lock_guard<rclrt_front_end::PiMutex> lock(update_mutex_);
@@ -165,6 +316,9 @@ void EngineExecutor::Impl::update(const IsNew & is_new)
     remove_group(key, kept);
   }
   remove_members([](const Member & member) { return member.entity.expired(); }, kept);
+  if (of_ == Of::kWaitSet) {
+    base_.update_wait_set();
+  }
   std::exception_ptr failure;
   const bool required = engine().options().attributes_mode == rclrt_core::AttributesMode::kRequire;
   for (const auto & group : present) {
@@ -217,8 +371,7 @@ void EngineExecutor::Impl::update(const IsNew & is_new)
 }
 
 /// Whether the configuration means something else by it now, by what it has got since.
-bool EngineExecutor::Impl::is_another(
-  const rclcpp::CallbackGroup & group, const KnownGroup & known, Kept & kept)
+bool Spinner::is_another(const rclcpp::CallbackGroup & group, const KnownGroup & known, Kept & kept)
 {
   const std::string now = detail::cie_id(known.node, group, kept);
   return now != known.cie_id &&
@@ -226,7 +379,7 @@ bool EngineExecutor::Impl::is_another(
            options_for_group(group, known.in_engine->name()), now, *known.in_engine);
 }
 
-void EngineExecutor::Impl::let_go(const std::function<bool(const KnownGroup &)> & is_it) noexcept
+void Spinner::let_go(const std::function<bool(const KnownGroup &)> & is_it) noexcept
 {
   Kept kept;  // destroyed after the lock
   const std::lock_guard<rclrt_front_end::PiMutex> lock(update_mutex_);
@@ -245,12 +398,12 @@ void EngineExecutor::Impl::let_go(const std::function<bool(const KnownGroup &)> 
   clock_groups_.clear();
 }
 
-void EngineExecutor::Impl::detach_all() noexcept
+void Spinner::detach_all() noexcept
 {
   let_go([](const KnownGroup &) { return true; });
 }
 
-rclrt_core::GroupOptions EngineExecutor::Impl::options_for_group(
+rclrt_core::GroupOptions Spinner::options_for_group(
   const rclcpp::CallbackGroup & group, const std::string & name) const
 {
   rclrt_core::GroupOptions group_options;
@@ -267,8 +420,7 @@ rclrt_core::GroupOptions EngineExecutor::Impl::options_for_group(
   return group_options;
 }
 
-void EngineExecutor::Impl::add_group(
-  const std::shared_ptr<rclcpp::CallbackGroup> & group, Kept & kept)
+void Spinner::add_group(const std::shared_ptr<rclcpp::CallbackGroup> & group, Kept & kept)
 {
   KnownGroup known;
   known.group = group;
@@ -297,7 +449,7 @@ void EngineExecutor::Impl::add_group(
   groups_[group.get()] = std::move(known);
 }
 
-void EngineExecutor::Impl::remove_group(const rclcpp::CallbackGroup * group, Kept & kept)
+void Spinner::remove_group(const rclcpp::CallbackGroup * group, Kept & kept)
 {
   remove_members([group](const Member & member) { return member.group == group; }, kept);
   const auto found = groups_.find(group);
@@ -305,8 +457,7 @@ void EngineExecutor::Impl::remove_group(const rclcpp::CallbackGroup * group, Kep
   groups_.erase(found);
 }
 
-void EngineExecutor::Impl::remove_members(
-  const std::function<bool(const Member &)> & gone, Kept & kept)
+void Spinner::remove_members(const std::function<bool(const Member &)> & gone, Kept & kept)
 {
   std::vector<const void *> all;
   for (const auto & [entity, member] : members_) {
@@ -319,7 +470,7 @@ void EngineExecutor::Impl::remove_members(
   }
 }
 
-void EngineExecutor::Impl::forget(const void * entity, Kept & kept) noexcept
+void Spinner::forget(const void * entity, Kept & kept) noexcept
 {
   const auto found = members_.find(entity);
   const Member & member = found->second;
@@ -341,7 +492,7 @@ void EngineExecutor::Impl::forget(const void * entity, Kept & kept) noexcept
   members_.erase(found);
 }
 
-void EngineExecutor::Impl::request_update()
+void Spinner::request_update()
 {
   if (!context_->is_valid()) {
     engine().stop();
@@ -352,9 +503,9 @@ void EngineExecutor::Impl::request_update()
   }
 }
 
-void EngineExecutor::Impl::request_telling() { teller_.request(); }
+void Spinner::request_telling() { teller_.request(); }
 
-rclrt_core::TimePoint EngineExecutor::Impl::look_at_clocks()
+rclrt_core::TimePoint Spinner::look_at_clocks()
 {
   if (!has_clocks_) {
     return rclrt_core::kNever;
@@ -373,7 +524,7 @@ rclrt_core::TimePoint EngineExecutor::Impl::look_at_clocks()
   return now + std::min(period, look_at_all_clocks());
 }
 
-rclrt_core::Duration EngineExecutor::Impl::look_at_all_clocks()
+rclrt_core::Duration Spinner::look_at_all_clocks()
 {
   rclrt_core::Duration period = kSystemClockPeriod;
   for (const auto & clock : clocks_) {
@@ -382,39 +533,39 @@ rclrt_core::Duration EngineExecutor::Impl::look_at_all_clocks()
   return period;
 }
 
-bool EngineExecutor::Impl::hear_clock(const std::function<bool()> & take)
+bool Spinner::hear_clock(const std::function<bool()> & take)
 {
   struct Hearing
   {
-    explicit Hearing(Impl & its_impl) : impl(its_impl)
+    explicit Hearing(Spinner & its_spinner) : spinner(its_spinner)
     {
-      const std::lock_guard<rclrt_front_end::PiMutex> lock(impl.clocks_mutex_);
-      ++impl.hearing_;
-      for (const auto & group : impl.clock_groups_) {
+      const std::lock_guard<rclrt_front_end::PiMutex> lock(spinner.clocks_mutex_);
+      ++spinner.hearing_;
+      for (const auto & group : spinner.clock_groups_) {
         group->keep();
       }
     }
     ~Hearing()
     {
-      const std::lock_guard<rclrt_front_end::PiMutex> lock(impl.clocks_mutex_);
-      impl.look_at_all_clocks();
-      --impl.hearing_;
+      const std::lock_guard<rclrt_front_end::PiMutex> lock(spinner.clocks_mutex_);
+      spinner.look_at_all_clocks();
+      --spinner.hearing_;
     }
-    Impl & impl;
+    Spinner & spinner;
   } const hearing(*this);
   return take();
 }
 
-void EngineExecutor::Impl::tell_findings() { teller_.tell_if_requested(*engine_); }
+void Spinner::tell_findings() { teller_.tell_if_requested(*engine_); }
 
-void EngineExecutor::Impl::rethrow()
+void Spinner::rethrow()
 {
   if (const std::exception_ptr thrown = engine().take_exception()) {
     std::rethrow_exception(thrown);
   }
 }
 
-bool EngineExecutor::Impl::run_one(
+bool Spinner::run_one(
   rclrt_core::TimePoint until, uint64_t before_sequence, const std::function<bool()> & goes_on)
 {
   detail::check(engine_->may_run_inline());
@@ -447,7 +598,7 @@ bool EngineExecutor::Impl::run_one(
   }
 }
 
-void EngineExecutor::Impl::set_attributes(
+void Spinner::set_attributes(
   const std::string & callback, const rclrt_core::Attributes & attributes)
 {
   for (const auto & known : engine().callbacks()) {
@@ -460,7 +611,7 @@ void EngineExecutor::Impl::set_attributes(
   throw std::runtime_error("set_attributes(): '" + callback + "' is not in this executor");
 }
 
-void EngineExecutor::Impl::look_at_definitions()
+void Spinner::look_at_definitions()
 {
   if (const auto unsafe = several_at_a_time()) {
     engine_->report(*unsafe);
@@ -476,44 +627,44 @@ void EngineExecutor::Impl::look_at_definitions()
   }
 }
 
-EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
+Spinner::Spin::Spin(Spinner & spinner) : spinner_(spinner)
 {
-  const rclrt_core::Status begun = impl_.engine_->begin_spin(
-    [&impl](const rclrt_core::Finding & finding) { impl.teller_.tell(finding); });
-  impl_.tell_findings();  // also of one that could not begin
+  const rclrt_core::Status begun = spinner_.engine_->begin_spin(
+    [&spinner](const rclrt_core::Finding & finding) { spinner.teller_.tell(finding); });
+  spinner_.tell_findings();  // also of one that could not begin
   detail::check(begun);
-  impl_.look_at_definitions();
+  spinner_.look_at_definitions();
   set_spins(true);
   rclrt_front_end::Teller::Work work;
   work.update = [this] { return update(); };
-  work.look = [&impl] { return impl.look_at_clocks(); };
-  watch_.emplace(impl_.teller_, *impl_.engine_, std::move(work));
+  work.look = [&spinner] { return spinner.look_at_clocks(); };
+  watch_.emplace(spinner_.teller_, *spinner_.engine_, std::move(work));
   if (!watch_->status().ok()) {
     set_spins(false);
-    impl_.engine_->end_spin();
+    spinner_.engine_->end_spin();
     detail::check(watch_->status());
   }
 }
 
-void EngineExecutor::Impl::Spin::set_spins(bool spins)
+void Spinner::Spin::set_spins(bool spins)
 {
   {
-    const std::lock_guard<rclrt_front_end::PiMutex> lock(impl_.update_mutex_);
-    impl_.spins_ = spins;
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(spinner_.update_mutex_);
+    spinner_.spins_ = spins;
   }
   if (!spins) {
-    impl_.let_go([](const KnownGroup & group) { return group.clock != nullptr; });
+    spinner_.let_go([](const KnownGroup & group) { return group.clock != nullptr; });
   }
 }
 
-EngineExecutor::Impl::Spin::~Spin()
+Spinner::Spin::~Spin()
 {
   watch_->end();
   set_spins(false);
-  impl_.engine_->end_spin();
+  spinner_.engine_->end_spin();
 }
 
-void EngineExecutor::Impl::Spin::end()
+void Spinner::Spin::end()
 {
   watch_->end();
   if (failed_) {
@@ -522,15 +673,15 @@ void EngineExecutor::Impl::Spin::end()
 }
 
 /// By the thread of the watch.
-bool EngineExecutor::Impl::Spin::update() noexcept
+bool Spinner::Spin::update() noexcept
 {
   try {
-    impl_.update();
+    spinner_.update();
     return true;
   } catch (...) {
     failed_ = std::current_exception();
     has_failed_ = true;
-    impl_.engine().stop();
+    spinner_.engine().stop();
     return false;
   }
 }

@@ -1,0 +1,269 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// librclrt_stock: rclcpp's own executors spin by the engine. librclrt_run, which is preloaded, opens this library in a
+// program that uses rclcpp, and calls the functions below instead of rclcpp's. Those return false if the executor is to go
+// on as it is: it is of a class of the program, or the engine could not be made.
+//
+// The executor stays what it is: its nodes and groups, whether it spins, cancel() and what it throws are rclcpp's. Only
+// how it waits and what runs next is ours. So nothing has to be moved, or given back.
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <typeinfo>
+#include <vector>
+
+#include "next_definition.hpp"
+#include "rclcpp/executors.hpp"
+#include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
+#include "rclrt_front_end/common_options.hpp"
+#include "rclrt_front_end/process_platform.hpp"
+#include "spinner.hpp"
+#include "unserved.hpp"
+
+#define RCLRT_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace rclrt_rclcpp
+{
+namespace
+{
+
+using rclcpp::executors::MultiThreadedExecutor;
+using rclcpp::executors::SingleThreadedExecutor;
+using rclcpp::experimental::executors::EventsExecutor;
+using rclrt_front_end::PiMutex;
+using Of = Spinner::Of;
+using NodeBase = rclcpp::node_interfaces::NodeBaseInterface;
+
+/// Of one executor, from the first node or group that it is given until it is destroyed.
+struct Known
+{
+  std::vector<std::weak_ptr<NodeBase>> nodes;
+  std::unique_ptr<Spinner> spinner;  ///< null until it spins
+  bool is_left_alone = false;
+};
+
+/// Of all executors of the process. The mutex is held while a spinner is made, too: which takes milliseconds, once.
+struct Table
+{
+  PiMutex mutex;
+  std::map<const void *, Known> known;
+};
+
+Table & table()
+{
+  static auto & one = *new Table;  // never destroyed: executors may be static
+  return one;
+}
+
+#if RCLCPP_VERSION_GTE(29, 0, 0)
+
+/// An explicit instantiation may name private members; it defines a function that returns one.
+template <typename Tag, typename Tag::Member member>
+struct Reveal
+{
+  friend typename Tag::Member reveal(Tag) { return member; }
+};
+struct Queue
+{
+  using Member = rclcpp::experimental::executors::EventsQueue::UniquePtr EventsExecutor::*;
+  friend Member reveal(Queue);
+};
+template struct Reveal<Queue, &EventsExecutor::events_queue_>;
+using Entities = rclcpp::executors::ExecutorEntitiesCollection;
+struct Refresh
+{
+  using Member = void (EventsExecutor::*)(const Entities &);
+  friend Member reveal(Refresh);
+};
+template struct Reveal<Refresh, &EventsExecutor::refresh_current_collection>;
+struct Current : EventsExecutor
+{
+  static constexpr auto kCollection = &Current::current_collection_;
+};
+
+template <typename CollectionT, typename Key>
+void keep(const CollectionT & entities, const Key * key, int id, std::size_t count)
+{
+  const auto found = entities.find(key);
+  const auto entity = found == entities.end() ? nullptr : found->second.entity.lock();
+  if (entity) {
+    Unserved::instance().keep(entity, {{id, count}});
+  }
+}
+
+/// It has the middleware tell it of messages as soon as it has a node. From now on it is not told, and what it was told
+/// waits for the spinner.
+void silence(EventsExecutor & executor)
+{
+  using namespace rclcpp::experimental::executors;  // NOLINT(google-build-using-namespace)
+  const Entities known = executor.*Current::kCollection;
+  (executor.*reveal(Refresh()))(Entities());
+  auto & queue = executor.*reveal(Queue());
+  for (ExecutorEvent event; queue->dequeue(event, std::chrono::nanoseconds(0));) {
+    const auto count = event.num_events;
+    if (event.type == SUBSCRIPTION_EVENT) {
+      keep(
+        known.subscriptions, static_cast<const rcl_subscription_t *>(event.entity_key), 0, count);
+    } else if (event.type == SERVICE_EVENT) {
+      keep(known.services, static_cast<const rcl_service_t *>(event.entity_key), 0, count);
+    } else if (event.type == CLIENT_EVENT) {
+      keep(known.clients, static_cast<const rcl_client_t *>(event.entity_key), 0, count);
+    } else if (event.type == WAITABLE_EVENT) {
+      const auto * const waitable = static_cast<const rclcpp::Waitable *>(event.entity_key);
+      keep(known.waitables, waitable, event.waitable_data, count);
+    }  // Timers are looked at anew.
+  }
+}
+
+constexpr bool kServesEvents = true;
+
+#else
+
+void silence(EventsExecutor &) {}
+constexpr bool kServesEvents = false;  // its parts have other names
+
+#endif
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+bool is_static(rclcpp::Executor & executor)
+{
+  return typeid(executor) == typeid(rclcpp::executors::StaticSingleThreadedExecutor);
+}
+#pragma GCC diagnostic pop
+
+/// Null: it is of a class that is not known.
+std::unique_ptr<Spinner> make_spinner(rclcpp::Executor & executor)
+{
+  EngineExecutorOptions options;
+  if (typeid(executor) == typeid(MultiThreadedExecutor)) {
+    rclrt_front_end::PreemptiveOptions model;
+    model.max_threads = static_cast<MultiThreadedExecutor &>(executor).get_number_of_threads();
+    return std::make_unique<Spinner>(executor, options, engine_options(model), Of::kWaitSet);
+  }
+  const bool is_events = kServesEvents && typeid(executor) == typeid(EventsExecutor);
+  if (is_events || typeid(executor) == typeid(SingleThreadedExecutor) || is_static(executor)) {
+    const rclrt_front_end::PriorityEventsOptions model;
+    if (is_events) {
+      silence(static_cast<EventsExecutor &>(executor));
+    }
+    return std::make_unique<Spinner>(
+      executor, options, engine_options(model), is_events ? Of::kEvents : Of::kWaitSet);
+  }
+  return nullptr;
+}
+
+/// Null: the executor is to be left alone.
+Spinner * spinner_of(rclcpp::Executor & executor)
+{
+  const std::lock_guard<PiMutex> lock(table().mutex);
+  Known & known = table().known[&executor];
+  if (!known.spinner && !known.is_left_alone) {
+    try {
+      known.spinner = make_spinner(executor);
+    } catch (const std::exception & error) {
+      std::fprintf(stderr, "rclrt: an executor runs as without rclrt: %s\n", error.what());
+    }
+    known.is_left_alone = !known.spinner;
+    for (const auto & weak : known.nodes) {
+      const auto node = weak.lock();
+      if (node && known.spinner) {
+        known.spinner->know_node(node);
+      }
+    }
+    known.nodes.clear();
+  }
+  return known.spinner.get();
+}
+
+/// Calls a function of its spinner, if it has one.
+template <typename... ArgumentsT>
+bool spin(void * executor, void (Spinner::*function)(ArgumentsT...), ArgumentsT... arguments)
+{
+  Spinner * const spinner = spinner_of(*static_cast<rclcpp::Executor *>(executor));
+  if (spinner) {
+    (spinner->*function)(arguments...);
+  }
+  return spinner != nullptr;
+}
+
+}  // namespace
+}  // namespace rclrt_rclcpp
+
+using rclrt_rclcpp::Spinner;
+
+RCLRT_EXPORT bool rclrt_stock_spin(void * executor)
+{
+  return rclrt_rclcpp::spin(executor, &Spinner::spin);
+}
+
+RCLRT_EXPORT bool rclrt_stock_spin_some(void * executor, int64_t max_duration)
+{
+  return rclrt_rclcpp::spin(executor, &Spinner::spin_some, std::chrono::nanoseconds(max_duration));
+}
+
+RCLRT_EXPORT bool rclrt_stock_spin_all(void * executor, int64_t max_duration)
+{
+  return rclrt_rclcpp::spin(executor, &Spinner::spin_all, std::chrono::nanoseconds(max_duration));
+}
+
+RCLRT_EXPORT bool rclrt_stock_spin_once(void * executor, int64_t timeout)
+{
+  return rclrt_rclcpp::spin(executor, &Spinner::spin_once, std::chrono::nanoseconds(timeout));
+}
+
+RCLRT_EXPORT bool rclrt_stock_spin_once_impl(void * executor, int64_t timeout)
+{
+  return rclrt_rclcpp::spin(executor, &Spinner::spin_once_impl, std::chrono::nanoseconds(timeout));
+}
+
+/// Of rclcpp's events executor: what belongs to it has changed.
+RCLRT_EXPORT bool rclrt_stock_handle_updated_entities(void * executor)
+{
+  const std::lock_guard<rclrt_rclcpp::PiMutex> lock(rclrt_rclcpp::table().mutex);
+  const auto found = rclrt_rclcpp::table().known.find(executor);
+  if (found == rclrt_rclcpp::table().known.end() || !found->second.spinner) {
+    return false;
+  }
+  found->second.spinner->request_update();
+  return true;
+}
+
+/// `node`: the std::shared_ptr that add_node() or add_callback_group() was given.
+RCLRT_EXPORT void rclrt_stock_add_node(void * executor, const void * node)
+{
+  const auto & added = *static_cast<const std::shared_ptr<rclrt_rclcpp::NodeBase> *>(node);
+  const std::lock_guard<rclrt_rclcpp::PiMutex> lock(rclrt_rclcpp::table().mutex);
+  auto & known = rclrt_rclcpp::table().known[executor];
+  if (known.spinner) {
+    known.spinner->know_node(added);
+  } else if (!known.is_left_alone) {
+    known.nodes.push_back(added);
+  }
+}
+
+/// The executor is about to be destroyed.
+RCLRT_EXPORT void rclrt_stock_forget(void * executor)
+{
+  std::unique_ptr<Spinner> spinner;
+  {
+    const std::lock_guard<rclrt_rclcpp::PiMutex> lock(rclrt_rclcpp::table().mutex);
+    auto & all = rclrt_rclcpp::table().known;
+    const auto found = all.find(executor);
+    if (found != all.end()) {
+      spinner = std::move(found->second.spinner);
+      all.erase(found);
+    }
+  }
+  if (spinner) {
+    Spinner::end(std::move(spinner));
+  }
+}
+
+/// `sees_all`: the program's calls of the functions that this library defines, too, come here from the start.
+RCLRT_EXPORT void rclrt_stock_begin(bool sees_all) { rclrt_rclcpp::called_by_preload() = sees_all; }

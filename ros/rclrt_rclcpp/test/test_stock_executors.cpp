@@ -1,0 +1,395 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a program may rely on when `rclrt run` has changed how rclcpp's own executors spin. The program knows nothing of
+// rclrt: it is linked to rclcpp alone, and runs twice, with librclrt_run preloaded and without.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <builtin_interfaces/msg/time.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <new>
+#include <optional>
+#include <rclcpp/experimental/executors/events_executor/events_executor.hpp>
+#include <rclcpp/rclcpp.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace
+{
+
+using namespace std::chrono_literals;
+using builtin_interfaces::msg::Time;
+using rclcpp::executors::MultiThreadedExecutor;
+using rclcpp::executors::SingleThreadedExecutor;
+using rclcpp::experimental::executors::EventsExecutor;
+
+const bool is_changed = std::getenv("RCLRT_RUN") != nullptr;
+
+bool comes_true(const std::function<bool()> & condition)
+{
+  for (int i = 0; i < 5000 && !condition(); ++i) {
+    std::this_thread::sleep_for(1ms);
+  }
+  return condition();
+}
+
+/// Spins an executor in a thread of its own, until the test ends.
+class Spin
+{
+public:
+  explicit Spin(rclcpp::Executor & executor)
+  : executor_(executor), thread_([this] { executor_.spin(); })
+  {
+    EXPECT_TRUE(comes_true([this] { return executor_.is_spinning(); }));
+  }
+  ~Spin() { end(); }
+  void end()
+  {
+    if (thread_.joinable()) {
+      executor_.cancel();
+      thread_.join();
+    }
+  }
+
+private:
+  rclcpp::Executor & executor_;
+  std::thread thread_;
+};
+
+/// A node of which a timer counts.
+struct Counting
+{
+  explicit Counting(
+    const std::string & name, std::chrono::milliseconds period = 1ms, bool is_automatic = true,
+    const rclcpp::NodeOptions & options = rclcpp::NodeOptions())
+  : node(std::make_shared<rclcpp::Node>(name, options)),
+    group(node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, is_automatic)),
+    timer(node->create_wall_timer(period, [this] { ++count; }, group))
+  {
+  }
+  bool goes_on() const
+  {
+    const int before = count;
+    return comes_true([&] { return count > before + 2; });
+  }
+
+  std::atomic<int> count{0};
+  rclcpp::Node::SharedPtr node;
+  rclcpp::CallbackGroup::SharedPtr group;
+  rclcpp::TimerBase::SharedPtr timer;
+};
+
+class StockExecutors : public testing::Test
+{
+protected:
+  void SetUp() override { rclcpp::init(0, nullptr); }
+  void TearDown() override { rclcpp::shutdown(); }
+};
+
+using Executors = testing::Types<SingleThreadedExecutor, MultiThreadedExecutor, EventsExecutor>;
+
+/// The context must be there before the executor is made.
+template <typename ExecutorT>
+struct Made : StockExecutors
+{
+  void SetUp() override
+  {
+    StockExecutors::SetUp();
+    executor_.emplace();
+  }
+  void TearDown() override
+  {
+    executor_.reset();
+    StockExecutors::TearDown();
+  }
+  ExecutorT & executor() { return *executor_; }
+  std::optional<ExecutorT> executor_;
+};
+TYPED_TEST_SUITE(Made, Executors);
+
+TYPED_TEST(Made, runs_nodes_that_come_while_it_spins_and_leaves_those_that_go)
+{
+  Counting first("first");
+  Counting second("second");
+  this->executor().add_node(first.node);
+  const Spin spin(this->executor());
+  EXPECT_TRUE(first.goes_on());
+  this->executor().add_node(second.node);
+  EXPECT_TRUE(second.goes_on());
+  this->executor().remove_node(first.node);
+  EXPECT_TRUE(second.goes_on());
+  const int count = first.count;
+  EXPECT_TRUE(second.goes_on());
+  EXPECT_LE(first.count, count + 1);
+}
+
+TYPED_TEST(Made, runs_groups_that_are_added_by_hand)
+{
+  Counting counting("by_hand", 1ms, false);
+  const Spin spin(this->executor());
+  this->executor().add_callback_group(counting.group, counting.node->get_node_base_interface());
+  EXPECT_TRUE(counting.goes_on());
+  this->executor().remove_callback_group(counting.group);
+  EXPECT_TRUE(comes_true([&] { return !counting.group->get_associated_with_executor_atomic(); }));
+}
+
+TYPED_TEST(Made, lets_nodes_go_to_another_executor_while_it_spins)
+{
+  Counting moved("moved");
+  Counting stays("stays");
+  this->executor().add_node(moved.node);
+  this->executor().add_node(stays.node);
+  const Spin spin(this->executor());
+  EXPECT_TRUE(moved.goes_on());
+  this->executor().remove_node(moved.node);
+  EXPECT_TRUE(comes_true(
+    [&] { return !moved.node->get_node_base_interface()->get_associated_with_executor_atomic(); }));
+  EXPECT_TRUE(stays.goes_on());
+  SingleThreadedExecutor other;
+  other.add_node(moved.node);
+  const Spin other_spin(other);
+  EXPECT_TRUE(moved.goes_on());
+  EXPECT_TRUE(stays.goes_on());
+}
+
+TYPED_TEST(Made, says_that_it_spins_and_refuses_to_spin_twice)
+{
+  Counting counting("counting");
+  this->executor().add_node(counting.node);
+  EXPECT_FALSE(this->executor().is_spinning());
+  Spin spin(this->executor());
+  EXPECT_TRUE(counting.goes_on());
+  EXPECT_THROW(this->executor().spin(), std::runtime_error);
+  spin.end();
+  EXPECT_FALSE(this->executor().is_spinning());
+}
+
+TYPED_TEST(Made, spins_again_after_cancel_and_in_every_way)
+{
+  Counting counting("counting");
+  this->executor().add_node(counting.node);
+  for (int i = 0; i < 20; ++i) {
+    const Spin spin(this->executor());
+    EXPECT_TRUE(counting.goes_on());
+  }
+  const auto grows = [&](const std::function<void()> & function) {
+    const int before = counting.count;
+    EXPECT_TRUE(comes_true([&] {
+      function();
+      return counting.count > before;
+    }));
+  };
+  grows([&] { this->executor().spin_some(); });
+  grows([&] { this->executor().spin_all(1ms); });
+  grows([&] { this->executor().spin_once(10ms); });
+  std::promise<void> promise;
+  auto future = promise.get_future().share();
+  const auto timer = counting.node->create_wall_timer(1ms, [&] {
+    promise.set_value();
+    throw std::runtime_error("once");
+  });
+  EXPECT_THROW(this->executor().spin_until_future_complete(future, 5s), std::runtime_error);
+  timer->cancel();
+  EXPECT_EQ(
+    this->executor().spin_until_future_complete(future, 5s), rclcpp::FutureReturnCode::SUCCESS);
+}
+
+TYPED_TEST(Made, throws_what_a_callback_throws_and_goes_on)
+{
+  Counting counting("counting");
+  bool is_thrown = false;
+  const auto timer = counting.node->create_wall_timer(1ms, [&] {
+    if (!is_thrown) {
+      is_thrown = true;
+      throw std::invalid_argument("thrown by a callback");
+    }
+  });
+  this->executor().add_node(counting.node);
+  if (
+    !std::is_same_v<TypeParam, MultiThreadedExecutor> || is_changed) {  // else it ends the program
+    EXPECT_THROW(this->executor().spin(), std::invalid_argument);
+  }
+  is_thrown = true;
+  const Spin spin(this->executor());
+  EXPECT_TRUE(counting.goes_on());
+}
+
+TYPED_TEST(Made, does_not_mind_an_address_that_is_used_again)
+{
+  alignas(TypeParam) static unsigned char memory[sizeof(TypeParam)];
+  for (int i = 0; i < 20; ++i) {
+    Counting counting("counting");
+    auto * const executor = new (memory) TypeParam;
+    executor->add_node(counting.node);
+    if (i % 2 == 0) {
+      const Spin spin(*executor);
+      EXPECT_TRUE(counting.goes_on());
+    }
+    executor->~TypeParam();
+  }
+}
+
+TYPED_TEST(Made, returns_when_its_context_is_shut_down)
+{
+  Counting counting("counting");
+  this->executor().add_node(counting.node);
+  std::thread spins([this] { this->executor().spin(); });
+  EXPECT_TRUE(counting.goes_on());
+  rclcpp::shutdown();
+  spins.join();
+  this->executor().spin();
+}
+
+TYPED_TEST(Made, belongs_to_its_own_context)
+{
+  const auto context = std::make_shared<rclcpp::Context>();
+  context->init(0, nullptr);
+  rclcpp::ExecutorOptions options;
+  options.context = context;
+  const auto made = [&options] {
+    if constexpr (std::is_same_v<TypeParam, EventsExecutor>) {
+      auto queue = std::make_unique<rclcpp::experimental::executors::SimpleEventsQueue>();
+      return std::make_unique<TypeParam>(std::move(queue), false, options);
+    } else {
+      return std::make_unique<TypeParam>(options);
+    }
+  }();
+  TypeParam & other = *made;
+  Counting counting("other", 1ms, true, rclcpp::NodeOptions().context(context));
+  other.add_node(counting.node);
+  std::thread spins([&] { other.spin(); });
+  EXPECT_TRUE(counting.goes_on());
+  context->shutdown("test");
+  spins.join();
+  EXPECT_TRUE(rclcpp::ok());
+}
+
+TYPED_TEST(Made, runs_no_callback_beside_another_unless_it_has_several_threads)
+{
+  constexpr bool kIsMulti = std::is_same_v<TypeParam, MultiThreadedExecutor>;
+  const auto node = std::make_shared<rclcpp::Node>("overlapping");
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+  std::atomic<int> count{0};
+  std::vector<rclcpp::TimerBase::SharedPtr> timers;
+  std::vector<rclcpp::CallbackGroup::SharedPtr> groups;
+  for (int i = 0; i < 8; ++i) {
+    groups.push_back(node->create_callback_group(rclcpp::CallbackGroupType::Reentrant));
+    timers.push_back(node->create_wall_timer(
+      2ms,
+      [&] {
+        const int here = ++inside;
+        for (int seen = most; here > seen && !most.compare_exchange_weak(seen, here);) {
+        }
+        std::this_thread::sleep_for(1ms);
+        --inside;
+        ++count;
+      },
+      groups.back()));
+  }
+  this->executor().add_node(node);
+  const Spin spin(this->executor());
+  EXPECT_TRUE(comes_true([&] { return count > 100; }));
+  EXPECT_EQ(most > 1, kIsMulti);
+  if constexpr (kIsMulti) {
+    EXPECT_LE(most, static_cast<int>(this->executor().get_number_of_threads()));
+  }
+}
+
+/// In the order of the file, which is none that rclcpp would choose. Their messages wait while the timer's callback runs.
+TYPED_TEST(Made, runs_callbacks_in_the_order_of_the_file)
+{
+  const auto node = std::make_shared<rclcpp::Node>("ordered");
+  const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  rclcpp::SubscriptionOptions options;
+  options.callback_group = group;
+  std::string order;
+  std::atomic<int> count{0};
+  std::vector<rclcpp::Subscription<Time>::SharedPtr> subscriptions;
+  std::vector<rclcpp::Publisher<Time>::SharedPtr> publishers;
+  for (const char * const name : {"a", "b", "c", "d", "e"}) {
+    subscriptions.push_back(node->create_subscription<Time>(
+      name, 10,
+      [&order, &count, name](Time::ConstSharedPtr) {
+        order += name;
+        ++count;
+      },
+      options));
+    publishers.push_back(node->create_publisher<Time>(name, 10));
+  }
+  rclcpp::TimerBase::SharedPtr timer;
+  timer = node->create_wall_timer(
+    10ms,
+    [&] {
+      for (const auto & publisher : publishers) {
+        publisher->publish(Time());
+      }
+      std::this_thread::sleep_for(50ms);
+      timer->cancel();
+    },
+    group);
+  this->executor().add_node(node);
+  Spin spin(this->executor());
+  EXPECT_TRUE(comes_true([&] { return count == 5; }));
+  spin.end();
+  if (is_changed) {
+    EXPECT_EQ(order, "dbeac");
+  }
+}
+
+struct Derived : SingleThreadedExecutor
+{
+  void spin() override
+  {
+    is_called = true;
+    SingleThreadedExecutor::spin();
+  }
+  bool is_called = false;
+};
+
+TEST_F(StockExecutors, that_a_program_derives_are_its_own)
+{
+  Derived executor;
+  Counting counting("counting");
+  executor.add_node(counting.node);
+  {
+    const Spin spin(executor);
+    EXPECT_TRUE(counting.goes_on());
+  }
+  EXPECT_TRUE(executor.is_called);
+}
+
+TEST_F(StockExecutors, spin_beside_each_other)
+{
+  Counting first("first");
+  Counting second("second");
+  SingleThreadedExecutor single;
+  MultiThreadedExecutor multi(rclcpp::ExecutorOptions(), 2);
+  single.add_node(first.node);
+  multi.add_node(second.node);
+  const Spin one(single);
+  const Spin two(multi);
+  EXPECT_TRUE(first.goes_on());
+  EXPECT_TRUE(second.goes_on());
+  EXPECT_EQ(multi.get_number_of_threads(), 2U);
+}
+
+TEST_F(StockExecutors, spin_by_the_functions_of_the_namespace)
+{
+  Counting counting("counting");
+  std::thread canceller([&] {
+    EXPECT_TRUE(counting.goes_on());
+    rclcpp::shutdown();
+  });
+  rclcpp::spin(counting.node);
+  canceller.join();
+}
+
+}  // namespace

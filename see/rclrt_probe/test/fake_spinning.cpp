@@ -1,0 +1,43 @@
+// Copyright 2026 The rclrt Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A program of a fake rclcpp that knows nothing of rclrt. LOADS: it loads rclcpp itself, late.
+
+#include <cstdio>
+
+#ifdef LOADS
+#include <dlfcn.h>
+#else
+#include "fake_rclcpp.hpp"
+#endif
+
+extern "C" void use_executor()
+#ifdef LOADS
+  ;
+#else
+{
+  rclcpp::executors::SingleThreadedExecutor executor;
+  executor.add_node(nullptr, true);
+  executor.spin();
+  executor.spin_some(std::chrono::nanoseconds(1));
+  executor.spin_once(std::chrono::nanoseconds(1));
+}
+#endif
+
+int main(int, char ** arguments)
+{
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+#ifdef LOADS
+  void * const library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+  auto * const use =
+    library ? reinterpret_cast<void (*)()>(dlsym(library, "use_executor")) : nullptr;
+  if (!use) {
+    std::puts(dlerror());
+    return 1;
+  }
+  use();
+#else
+  static_cast<void>(arguments);
+  use_executor();
+#endif
+}
