@@ -120,6 +120,9 @@ Spinner::Spinner(
       request_update();
     },
     [this] { cancelled_ = of_ == Of::kOurs; });
+  if (of_ != Of::kOurs) {
+    request_update();  // it has nodes already
+  }
 }
 
 void Spinner::end(std::unique_ptr<Spinner> spinner)
@@ -185,8 +188,9 @@ void Spinner::spin_some(std::chrono::nanoseconds max_duration)
 
 void Spinner::spin_all(std::chrono::nanoseconds max_duration)
 {
-  if (max_duration < std::chrono::nanoseconds(0)) {
-    throw std::invalid_argument("max_duration must be greater than or equal to 0");
+  const std::chrono::nanoseconds least(of_ == Of::kEvents ? 1 : 0);
+  if (max_duration < least) {
+    throw std::invalid_argument("max_duration must be at least " + std::to_string(least.count()));
   }
   run_on_this_thread(max_duration, true);
 }

@@ -39,6 +39,8 @@ using rclrt_front_end::PiMutex;
 using Of = Spinner::Of;
 using NodeBase = rclcpp::node_interfaces::NodeBaseInterface;
 
+using Late = std::vector<std::shared_ptr<rclcpp::Waitable>>;
+
 /// Of one executor, from the first node or group that it is given until it is destroyed.
 struct Known
 {
@@ -97,8 +99,9 @@ void keep(const CollectionT & entities, const Key * key, int id, std::size_t cou
 }
 
 /// It has the middleware tell it of messages as soon as it has a node. From now on it is not told, and what it was told
-/// waits for the spinner.
-void silence(EventsExecutor & executor)
+/// waits for the spinner. Status events are added to `late` instead: the middleware has told what has changed, and would
+/// say "nothing" now.
+void silence(EventsExecutor & executor, Late & late)
 {
   using namespace rclcpp::experimental::executors;  // NOLINT(google-build-using-namespace)
   const Entities known = executor.*Current::kCollection;
@@ -114,8 +117,14 @@ void silence(EventsExecutor & executor)
     } else if (event.type == CLIENT_EVENT) {
       keep(known.clients, static_cast<const rcl_client_t *>(event.entity_key), 0, count);
     } else if (event.type == WAITABLE_EVENT) {
-      const auto * const waitable = static_cast<const rclcpp::Waitable *>(event.entity_key);
-      keep(known.waitables, waitable, event.waitable_data, count);
+      const auto * const key = static_cast<const rclcpp::Waitable *>(event.entity_key);
+      const auto found = known.waitables.find(key);
+      const auto waitable = found == known.waitables.end() ? nullptr : found->second.entity.lock();
+      if (std::dynamic_pointer_cast<rclcpp::EventHandlerBase>(waitable)) {
+        late.push_back(waitable);
+      } else {
+        keep(known.waitables, key, event.waitable_data, count);
+      }
     }  // Timers are looked at anew.
   }
 }
@@ -124,7 +133,7 @@ constexpr bool kServesEvents = true;
 
 #else
 
-void silence(EventsExecutor &) {}
+void silence(EventsExecutor &, Late &) {}
 constexpr bool kServesEvents = false;  // its parts have other names
 
 #endif
@@ -138,7 +147,7 @@ bool is_static(rclcpp::Executor & executor)
 #pragma GCC diagnostic pop
 
 /// Null: it is of a class that is not known.
-std::unique_ptr<Spinner> make_spinner(rclcpp::Executor & executor)
+std::unique_ptr<Spinner> make_spinner(rclcpp::Executor & executor, Late & late)
 {
   EngineExecutorOptions options;
   if (typeid(executor) == typeid(MultiThreadedExecutor)) {
@@ -150,7 +159,7 @@ std::unique_ptr<Spinner> make_spinner(rclcpp::Executor & executor)
   if (is_events || typeid(executor) == typeid(SingleThreadedExecutor) || is_static(executor)) {
     const rclrt_front_end::PriorityEventsOptions model;
     if (is_events) {
-      silence(static_cast<EventsExecutor &>(executor));
+      silence(static_cast<EventsExecutor &>(executor), late);
     }
     return std::make_unique<Spinner>(
       executor, options, engine_options(model), is_events ? Of::kEvents : Of::kWaitSet);
@@ -158,14 +167,14 @@ std::unique_ptr<Spinner> make_spinner(rclcpp::Executor & executor)
   return nullptr;
 }
 
-/// Null: the executor is to be left alone.
-Spinner * spinner_of(rclcpp::Executor & executor)
+/// Null: the executor is to be left alone. `late` is to be run first.
+Spinner * spinner_of(rclcpp::Executor & executor, Late & late)
 {
   const std::lock_guard<PiMutex> lock(table().mutex);
   Known & known = table().known[&executor];
   if (!known.spinner && !known.is_left_alone) {
     try {
-      known.spinner = make_spinner(executor);
+      known.spinner = make_spinner(executor, late);
     } catch (const std::exception & error) {
       std::fprintf(stderr, "rclrt: an executor runs as without rclrt: %s\n", error.what());
     }
@@ -185,7 +194,11 @@ Spinner * spinner_of(rclcpp::Executor & executor)
 template <typename... ArgumentsT>
 bool spin(void * executor, void (Spinner::*function)(ArgumentsT...), ArgumentsT... arguments)
 {
-  Spinner * const spinner = spinner_of(*static_cast<rclcpp::Executor *>(executor));
+  Late late;
+  Spinner * const spinner = spinner_of(*static_cast<rclcpp::Executor *>(executor), late);
+  for (const auto & waitable : late) {
+    waitable->execute(waitable->take_data());
+  }
   if (spinner) {
     (spinner->*function)(arguments...);
   }
@@ -222,16 +235,20 @@ RCLRT_EXPORT bool rclrt_stock_spin_once_impl(void * executor, int64_t timeout)
   return rclrt_rclcpp::spin(executor, &Spinner::spin_once_impl, std::chrono::nanoseconds(timeout));
 }
 
-/// Of rclcpp's events executor: what belongs to it has changed.
-RCLRT_EXPORT bool rclrt_stock_handle_updated_entities(void * executor)
+/// A node or a group has left the executor, or its events executor looks for what has changed: when this returns, the
+/// middleware tells the executor nothing of what is gone, so that another one can have it.
+RCLRT_EXPORT bool rclrt_stock_update(void * executor)
 {
-  const std::lock_guard<rclrt_rclcpp::PiMutex> lock(rclrt_rclcpp::table().mutex);
-  const auto found = rclrt_rclcpp::table().known.find(executor);
-  if (found == rclrt_rclcpp::table().known.end() || !found->second.spinner) {
-    return false;
+  Spinner * spinner = nullptr;
+  {
+    const std::lock_guard<rclrt_rclcpp::PiMutex> lock(rclrt_rclcpp::table().mutex);
+    const auto found = rclrt_rclcpp::table().known.find(executor);
+    spinner = found == rclrt_rclcpp::table().known.end() ? nullptr : found->second.spinner.get();
   }
-  found->second.spinner->request_update();
-  return true;
+  if (spinner) {
+    spinner->update();
+  }
+  return spinner != nullptr;
 }
 
 /// `node`: the std::shared_ptr that add_node() or add_callback_group() was given.

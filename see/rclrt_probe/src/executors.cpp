@@ -27,7 +27,7 @@ rclrt_probe::Next<bool(void *, int64_t)> spin_some("rclrt_stock_spin_some");
 rclrt_probe::Next<bool(void *, int64_t)> spin_all("rclrt_stock_spin_all");
 rclrt_probe::Next<bool(void *, int64_t)> spin_once("rclrt_stock_spin_once");
 rclrt_probe::Next<bool(void *, int64_t)> spin_once_impl("rclrt_stock_spin_once_impl");
-rclrt_probe::Next<bool(void *)> handle_updated_entities("rclrt_stock_handle_updated_entities");
+rclrt_probe::Next<bool(void *)> update("rclrt_stock_update");
 rclrt_probe::Next<void(void *, const void *)> add_node("rclrt_stock_add_node");
 rclrt_probe::Next<void(void *)> forget("rclrt_stock_forget");
 
@@ -112,6 +112,25 @@ RCLRT_ADD_GROUP(
 RCLRT_ADD_GROUP(
   _ZN6rclcpp8Executor18add_callback_groupERKSt10shared_ptrINS_13CallbackGroupEERKS1_INS_15node_interfaces17NodeBaseInterfaceEEb)
 
+#define RCLRT_REMOVE(symbol)                                                  \
+  RCLRT_SYMBOL(symbol)(void * executor, const void * what, bool notify)       \
+  {                                                                           \
+    static rclrt_probe::Next<void(void *, const void *, bool)> next(#symbol); \
+    if (auto * const theirs = next.get(__builtin_return_address(0))) {        \
+      theirs(executor, what, notify);                                         \
+    }                                                                         \
+    if (auto * const ours = of_module(update)) {                              \
+      ours(executor);                                                         \
+    }                                                                         \
+  }
+
+RCLRT_REMOVE(
+  _ZN6rclcpp8Executor11remove_nodeESt10shared_ptrINS_15node_interfaces17NodeBaseInterfaceEEb)
+RCLRT_REMOVE(
+  _ZN6rclcpp8Executor11remove_nodeERKSt10shared_ptrINS_15node_interfaces17NodeBaseInterfaceEEb)
+RCLRT_REMOVE(_ZN6rclcpp8Executor21remove_callback_groupESt10shared_ptrINS_13CallbackGroupEEb)
+RCLRT_REMOVE(_ZN6rclcpp8Executor21remove_callback_groupERKSt10shared_ptrINS_13CallbackGroupEEb)
+
 /// Destroys an executor: both of its names.
 #define RCLRT_DESTROY(symbol)                                          \
   RCLRT_SYMBOL(symbol)(void * executor)                                \
@@ -133,7 +152,7 @@ RCLRT_SYMBOL(_ZN6rclcpp12experimental9executors14EventsExecutor23handle_updated_
 {
   static rclrt_probe::Next<void(void *, bool)> next(
     "_ZN6rclcpp12experimental9executors14EventsExecutor23handle_updated_entitiesEb");
-  auto * const ours = of_module(handle_updated_entities);
+  auto * const ours = of_module(update);
   auto * const theirs = next.get(__builtin_return_address(0));
   if (!(ours && ours(executor)) && theirs) {
     theirs(executor, notify);
