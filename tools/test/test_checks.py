@@ -167,8 +167,8 @@ def test_the_tree_as_it_is_passes(tree: Path) -> None:
     [
         ("timers.cpp", "std::mutex mutex;"),
         ("waitable_events.hpp", "std::lock_guard<std::mutex> lock(mutex_);"),
-        ("engine_executor_impl.hpp", "std::mutex update_request_mutex_;"),
-        ("engine_executor_impl.hpp", "std::condition_variable update_request_;"),
+        ("spinner.hpp", "std::mutex update_request_mutex_;"),
+        ("spinner.hpp", "std::condition_variable update_request_;"),
         ("announce.cpp", "static std::recursive_mutex & mutex = *new std::recursive_mutex;"),
     ],
 )

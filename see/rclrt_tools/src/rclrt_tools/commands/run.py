@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run programs as they are installed with the priorities, deadlines and budgets of a file.
+"""Run installed programs with a file's priorities and deadlines.
 
     ./rclrt run --params robot.params.yaml -- ros2 launch nav2_bringup bringup_launch.py
 
