@@ -116,6 +116,7 @@ LAYERS = {
 # The analysis needs no ROS; but what it has seen may be told to ROS, where there is one. What the
 # generator makes needs none either; it reads messages with the parser of ROS.
 MAY_SEE_ROS = {
+    "rclrt_tools/src/rclrt_tools/live/outside.py",
     "rclrt_tools/src/rclrt_tools/watch/diagnostics.py",
     "rclrt_micro/tools/generate_messages.py",
 }

@@ -19,11 +19,15 @@ from typing import Any
 import numpy as np
 import pytest
 from live_program import Program, born
+from rclrt_tools import cli
 from rclrt_tools.live.files import Process, Running, has_owner, live_files
 from rclrt_tools.live.follow import Follower
+from rclrt_tools.live.outside import Outside
 from rclrt_tools.live.record import is_wanted, record
 from rclrt_tools.live.table import cells, count, fit, number, percent
 from rclrt_tools.live.threads import threads_of
+from rclrt_tools.live.top_once import to_json, to_text
+from rclrt_tools.live.watch import Watch
 from rclrt_tools.reference.environment import PROCESSES_A_CPU, BackgroundLoad
 from rclrt_tools.reference.program import ProgramError, ends_with_us
 from rclrt_tools.trace import TraceError, layout, read_trace
@@ -434,3 +438,55 @@ def test_a_program_whose_starter_has_ended_meanwhile_does_not_begin(tmp_path: Pa
     in_time = subprocess.run([*ends_with_us(), "touch", str(begun)], check=False)
     assert in_time.returncode == 0
     assert begun.exists()
+
+
+def test_programs_that_use_ros_or_are_named_are_seen_from_outside(tmp_path: Path) -> None:
+    programs = {
+        7: ("/opt/ros/lib/x/talker_of_the_robot --ros-args", "talker_of_the_r", "librcl.so"),
+        8: ("/usr/bin/python3 -u /opt/y/listener", "python3", "librcl.so"),
+        9: ("/bin/sleep 5", "sleep", "libc.so"),
+    }
+    for id_, (line, comm, library) in programs.items():
+        folder = tmp_path / str(id_)
+        folder.mkdir()
+        (folder / "stat").write_text(f"{id_} ({comm}) S " + " ".join(["1"] * 49))
+        (folder / "cmdline").write_text(line.replace(" ", "\0") + "\0")
+        (folder / "maps").write_text(f"7f00-7f01 r-xp /usr/lib/{library}\n")
+    outside = Outside(tmp_path)
+    for wanted, found in (
+        ([], {7: "talker_of_the_robot", 8: "listener"}),
+        (["listener", "sleep"], {8: "listener", 9: "sleep"}),
+        (["7", "11"], {7: "talker_of_the_robot"}),
+        (["python3"], {8: "listener"}),
+    ):
+        for _ in range(2):
+            seen = {one.number: one.program for one in outside.look(wanted)}
+            assert seen == found, wanted
+
+
+def test_of_a_process_that_was_started_without_us_the_threads_are_seen() -> None:
+    code = "import threading, time; print(flush=True); [time.sleep(0.001) for _ in range(99999)]"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        mine = [str(child.pid)]
+        watch = Watch(mine, 1, places=[], outside=Outside().look, from_begin=True)
+        watch.snapshot()
+        found = None
+        while not found or not (found["wakeups_per_s"] or 0) > 1:
+            snapshot = watch.snapshot()
+            said = to_json(snapshot, 1.0)
+            (found,) = said["threads"]
+        assert [(one["process"], one["state"]) for one in said["processes"]] == [
+            (child.pid, "outside")
+        ]
+        assert said["processes"][0]["cpu_percent"] == found["cpu_percent"]
+        assert "callbacks and messages are not known" in to_text(snapshot, 100)
+        look = [*cli.command("observe", "--pid", *mine), "--for", "0.1"]
+        done = subprocess.run(look, capture_output=True, text=True, check=True)
+        assert " outside " in done.stdout
+        assert "topics: not known: its arguments name no node" in done.stdout
+        child.kill()
+    assert watch.snapshot().outside == []
+    done = subprocess.run(look, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and f"there is no process {child.pid}" in done.stderr

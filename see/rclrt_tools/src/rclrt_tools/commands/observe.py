@@ -7,15 +7,26 @@
 Each process writes its trace files into one folder, for ./rclrt trace. How: the library rclrt_probe
 is preloaded into every child (see/rclrt_probe/README.md says what it sees, what it does not, and
 what it costs). Ends with the exit status of the command.
+
+    ./rclrt observe --pid 4200
+
+Looks at a process that was started without us, until Ctrl-C: its threads with their CPU time, how
+often they wake and are preempted, policies and CPUs; and its topics, if rclpy is here and its
+arguments name its nodes. It cannot see callbacks and messages.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from rclrt_tools.arguments import number_from, positive
+
+LOOKS_S = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,16 +38,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="for the trace files (./rclrt-trace-<time>)",
     )
-    parser.add_argument("command", nargs="+", metavar="COMMAND", help="and its arguments, after --")
+    parser.add_argument("--pid", type=positive, metavar="PID", help="a process that runs already")
+    parser.add_argument(
+        "--for",
+        type=number_from(0.1, 1e6, "s"),
+        dest="seconds",
+        metavar="S",
+        help="with --pid: so long",
+    )
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="and its arguments, after --")
 
 
-def needs(_: argparse.Namespace) -> tuple[str, ...]:
+def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
     """Return the library that is preloaded."""
-    return ("rclrt_probe",)
+    return () if arguments.pid else ("rclrt_probe",)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command, or look at a process."""
+    if bool(arguments.pid) == bool(arguments.command) or (arguments.pid and arguments.output):
+        print("give a command, or --pid without -o", file=sys.stderr)
+        return 2
+    if arguments.pid:
+        return _look(arguments.pid, arguments.seconds)
     from rclrt_tools.preload import NOT_RUN, built, run_with
     from rclrt_tools.views.processes import processes, to_text
 
@@ -58,3 +82,32 @@ def run(arguments: argparse.Namespace) -> int:
     found = processes(folder)
     print(to_text(folder, found), file=sys.stderr)
     return status
+
+
+def _look(process: int, seconds: float | None) -> int:
+    """Print what can be seen of a process from outside, when the time is over or it ends."""
+    from contextlib import suppress
+
+    from rclrt_tools.live.outside import Outside, topics_of
+    from rclrt_tools.live.top_once import to_text
+    from rclrt_tools.live.watch import Watch
+
+    end = time.monotonic() + (seconds or math.inf)
+    # Rates are since the begin, so that a look just before it ends has all.
+    watch = Watch([str(process)], 1, places=[], outside=Outside().look, from_begin=True)
+    newest = watch.snapshot()
+    if not newest.outside:
+        print(f"there is no process {process} that may be looked at", file=sys.stderr)
+        return 1
+    topics = list(topics_of(process))
+    with suppress(KeyboardInterrupt):
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, LOOKS_S))
+            snapshot = watch.snapshot()
+            if not snapshot.outside:
+                print(f"process {process} has ended", file=sys.stderr)
+                break
+            newest = snapshot
+    print(to_text(newest, None))
+    print("", *topics, sep="\n")
+    return 0

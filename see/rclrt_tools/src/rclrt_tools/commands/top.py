@@ -3,7 +3,8 @@
 """Show live what running executors do (docs/how-to/top.md).
 
 It sees every executor of this user that runs; root's sees those of all users. They need nothing
-for it. Keys: h shows them, q ends.
+for it. Of ROS 2 processes that were started without us it sees the threads: CPU time, how often
+they wake, policy and CPUs. Keys: h shows them, q ends.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def _once(arguments: argparse.Namespace) -> int:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
         print(to_text(snapshot, width, arguments.findings))
-    if not snapshot.followed:
+    if not snapshot.followed and not snapshot.outside:
         print("no executor runs: see ./rclrt trace list", file=sys.stderr)
         return 1
     return 0

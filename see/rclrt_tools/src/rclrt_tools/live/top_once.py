@@ -20,7 +20,11 @@ def to_text(snapshot: Snapshot, width: int | None, only_findings: bool = False) 
         shown = [table for table in shown if table.title == "findings"]
         if not shown:
             return "no findings"
-    return "\n\n".join("\n".join(_lines(table, width)) for table in shown)
+    parts = ["\n".join(_lines(table, width)) for table in shown]
+    if snapshot.outside and not only_findings:
+        text = "of the processes that are outside callbacks and messages are not known"
+        parts.append(f"{text}: start them under ./rclrt observe")
+    return "\n\n".join(parts)
 
 
 def _lines(table: Table, width: int | None) -> list[str]:
@@ -44,7 +48,7 @@ def to_json(snapshot: Snapshot, seconds: float) -> dict[str, Any]:
                 "cpu_percent": _number(shown.values["cpu"][row], 100),
                 "jobs_per_s": _number(shown.values["jobs"][row]),
                 "newest_s": _number(shown.values["newest"][row]),
-                **_take(shown, row, "callbacks", "lost"),
+                **_take(shown, row, "callbacks", "lost", "threads"),
             }
             for row in range(len(shown))
         ],
@@ -124,6 +128,7 @@ def _threads(snapshot: Snapshot) -> list[dict[str, Any]]:
             "cpu_percent": _number(use.cpu, 100),
             "jobs_per_s": _number(use.jobs),
             "preempted_per_s": _number(use.preempted),
+            "wakeups_per_s": _number(use.slept),
         }
         for row, use in enumerate(snapshot.threads)
     ]

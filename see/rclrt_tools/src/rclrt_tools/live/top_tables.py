@@ -78,11 +78,19 @@ THREADS = (
     Column("cpu", "CPU%", 5, 2, percent, "share of one CPU"),
     Column("jobs", "JOBS/S", 6, 7, number, "jobs a second of our executors"),
     Column("preempted", "PREEMPT", 7, 8, number, "how often a second it lost its CPU unwillingly"),
+    Column("slept", "WAKE/S", 6, 10, number, "how often a second it waited for something and woke"),
 )
 PROCESSES = (
     _process(1),
     _program(16, 0),
-    Column("state", "STATE", 9, 2, text, "runs, elsewhere (in a container), killed, ended"),
+    Column(
+        "state",
+        "STATE",
+        9,
+        2,
+        text,
+        "runs, outside (started without us), elsewhere (in a container), killed, ended",
+    ),
     Column("cpu", "CPU%", 5, 3, percent, "share of one CPU, all threads"),
     Column("jobs", "JOBS/S", 6, 4, number, "jobs a second"),
     Column("executors", "EXECUTORS", 16, 6, text, "how many of which model"),
@@ -206,6 +214,7 @@ def threads(snapshot: Snapshot) -> Table:
         "cpu": [use.cpu for use in used],
         "jobs": [use.jobs for use in used],
         "preempted": [use.preempted for use in used],
+        "slept": [use.slept for use in used],
     }
     searched = ("name", "program", "process", "thread")
     return Table("threads", THREADS, values, "name", searched, "cpu", "cpu")
@@ -247,6 +256,17 @@ def processes(snapshot: Snapshot) -> Table:
         "lost": [sum(one.lost for one in row) for row in rows],
         "newest": [(snapshot.now_ns - end) / 1e9 if end else None for end in newest],
     }
+    for process in snapshot.outside:
+        row_ = {
+            "process": process.number,
+            "program": process.program,
+            "state": "outside",
+            "cpu": snapshot.cpu.get(process),
+            "threads": has[process],
+            "executors": "",
+        }
+        for key, column in values.items():
+            column.append(row_.get(key))
     return Table("processes", PROCESSES, values, "program", ("program", "process", "state"), "cpu")
 
 

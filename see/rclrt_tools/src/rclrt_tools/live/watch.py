@@ -19,6 +19,7 @@ import numpy.typing as npt
 from rclrt_tools.live.activity import Activity
 from rclrt_tools.live.files import Process, has_owner, live_files, reason
 from rclrt_tools.live.follow import Follower, Tail, probed_files
+from rclrt_tools.live.outside import Outside
 from rclrt_tools.live.record import is_wanted
 from rclrt_tools.live.threads import Thread, threads_of
 from rclrt_tools.trace.layout import TraceError
@@ -79,6 +80,7 @@ class ThreadUse:
     cpu: float | None
     preempted: float | None
     jobs: float
+    slept: float | None = None
 
 
 @dataclass
@@ -93,6 +95,8 @@ class Snapshot:
         Paths and why.
     chains
         Of a model, if one was given, and what is not as it says: callback, text, how often.
+    outside
+        Processes that were started without us.
     """
 
     now_ns: int
@@ -103,6 +107,7 @@ class Snapshot:
     unreadable: dict[Path, str] = field(default_factory=dict)
     chains: list[dict[str, Any]] = field(default_factory=list)
     broken: list[tuple[str, str, int]] = field(default_factory=list)
+    outside: list[Process] = field(default_factory=list)
 
     @property
     def followed(self) -> list[Watched]:
@@ -143,7 +148,10 @@ class Watch:
         clock: Callable[[], int] = time.monotonic_ns,
         probed: Callable[[], list[Path]] | None = None,
         chains: Chains | None = None,
+        outside: Callable[[list[str]], list[Process]] | None = None,
+        from_begin: bool = False,
     ) -> None:
+        self._from_begin = from_begin
         self._chains = chains
         self._wanted = wanted
         self._window_ns = window_ns
@@ -155,9 +163,11 @@ class Watch:
         self._unreadable: dict[tuple[Path, int], str] = {}
         # `list` makes an empty one: a user that says where to look means no other places.
         self._probed = probed or (probed_files if places is None else list)
+        self._find_outside = outside or (Outside().look if places is None else lambda _: [])
+        self._outside: list[Process] = []
         self._tails: set[Path] = set()
         self._next_look = self._next_probes = 0
-        self._threads: dict[tuple[Process, int], tuple[int, int, int]] = {}
+        self._threads: dict[tuple[Process, int], tuple[int, Thread]] = {}
         self.pause_ns = MOST_NS
 
     def poll(self) -> None:
@@ -198,6 +208,7 @@ class Watch:
         if now >= self._next_probes:
             self._next_probes = now + PROBES_NS
             self._tails = set(self._probed())
+            self._outside = self._find_outside(self._wanted)
         for path in (*live_files(self._places), *self._tails):
             try:
                 there.add((path, path.lstat().st_ino))
@@ -291,21 +302,30 @@ class Watch:
             snapshot.recent.append(recent)
             for thread, rate in rates.items():
                 jobs[one.process, thread] = jobs.get((one.process, thread), 0.0) + rate
+        ours = {one.process.number for one in executors if one.state == "runs"}
+        snapshot.outside = [
+            one for one in self._outside if one.number not in ours and one.runs() is not False
+        ]
         self._use(snapshot, jobs)
         return snapshot
 
     def _use(self, snapshot: Snapshot, jobs: dict[tuple[Process, int], float]) -> None:
         before, self._threads = self._threads, {}
-        for process in {one.process: None for one in snapshot.executors if one.state == "runs"}:
+        ours = {one.process: None for one in snapshot.executors if one.state == "runs"}
+        for process in [*ours, *snapshot.outside]:
             now = self._clock()
             for thread in threads_of(process.number):
                 key = (process, thread.number)
-                self._threads[key] = (now, thread.cpu_ns, thread.preempted)
-                cpu = preempted = None
+                self._threads[key] = (now, thread)
+                cpu = preempted = slept = None
                 if key in before and now > before[key][0]:
-                    span = now - before[key][0]
-                    cpu = max(0, thread.cpu_ns - before[key][1]) / span
-                    preempted = max(0, thread.preempted - before[key][2]) / span * 1e9
+                    began, was = before[key]
+                    span = now - began
+                    cpu = max(0, thread.cpu_ns - was.cpu_ns) / span
+                    preempted = max(0, thread.preempted - was.preempted) / span * 1e9
+                    slept = max(0, thread.slept - was.slept) / span * 1e9
                     snapshot.cpu[process] = snapshot.cpu.get(process, 0.0) + cpu
-                use = ThreadUse(process, thread, cpu, preempted, jobs.get(key, 0.0))
+                    if self._from_begin:
+                        self._threads[key] = before[key]
+                use = ThreadUse(process, thread, cpu, preempted, jobs.get(key, 0.0), slept)
                 snapshot.threads.append(use)

@@ -1,0 +1,99 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Processes of ROS 2 that were started without us: what can be seen of them from outside."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rclrt_tools.apply.machine import names_of
+from rclrt_tools.live.files import BORN, FLAGS, STATE, Process, printable, proc_text, stat_of
+
+IS_KERNEL = 0x00200000
+YOUNG_S = 10.0
+"""So long a process may still load ROS."""
+
+GRAPH_S = 5.0
+"""So long the graph may take to be known."""
+
+
+class Outside:
+    """Finds them again and again."""
+
+    def __init__(self, proc: Path = Path("/proc")) -> None:
+        self._proc = proc
+        self._is_ros: dict[tuple[int, str], bool] = {}
+
+    def look(self, wanted: Sequence[str]) -> list[Process]:
+        """Return those that are wanted by number or name; without wishes, all that use ROS 2."""
+        namespace = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
+        now = time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")
+        known, found = self._is_ros, []
+        self._is_ros = {}
+        all_ = wanted if wanted and all(map(str.isdecimal, wanted)) else os.listdir(self._proc)  # noqa: PTH208
+        for name in filter(str.isdecimal, all_):
+            folder = f"{self._proc}/{name}"
+            try:
+                comm, fields = stat_of(folder)
+                if int(fields[FLAGS]) & IS_KERNEL or fields[STATE] in "ZX":
+                    continue
+                key = (int(name), fields[BORN])
+                is_one = known[key] if key in known and not wanted else None
+                if is_one is None and not wanted:
+                    is_one = "librcl.so" in proc_text(f"{folder}/maps")
+                if is_one or wanted:
+                    words = proc_text(f"{folder}/cmdline").split("\0")[:-1]
+                    called = names_of(words, comm)[0]
+                    is_one = is_one or name in wanted or not set(wanted).isdisjoint(called)
+                if is_one:
+                    born = int(fields[BORN]) % 2**32
+                    found.append(Process(int(name), namespace, born, printable(called[-1])))
+                if is_one or now - int(fields[BORN]) > YOUNG_S * os.sysconf("SC_CLK_TCK"):
+                    self._is_ros[key] = bool(is_one)
+            except (OSError, ValueError, IndexError):
+                continue  # It has ended, or is another user's.
+        return found
+
+
+def topics_of(process: int) -> Iterator[str]:
+    """Yield lines about the topics of a process, as the graph of ROS has them, and what is not."""
+    words = proc_text(f"/proc/{process}/cmdline").split("\0")[:-1]
+    nodes = names_of(words, "")[1]
+    if not nodes:
+        yield "topics: not known: its arguments name no node (__node:=NAME)"
+        return
+    try:
+        import rclpy
+    except ImportError:
+        yield "topics: not known: rclpy is not here. Source the ROS 2 of the robot"
+        return
+    context = rclpy.Context()
+    rclpy.init(context=context, args=[])
+    try:
+        mine = rclpy.create_node(
+            f"rclrt_observe_{os.getpid()}", context=context, enable_rosout=False,
+            start_parameter_services=False,
+        )  # fmt: skip
+        until = time.monotonic() + GRAPH_S
+        for node in nodes:
+            space, _, name = node.rpartition("/")
+            while (name, space or "/") not in mine.get_node_names_and_namespaces():
+                if time.monotonic() > until:
+                    break
+                time.sleep(0.1)
+            for what, ask in (
+                ("publishes", mine.get_publisher_names_and_types_by_node),
+                ("takes", mine.get_subscriber_names_and_types_by_node),
+            ):
+                try:
+                    for topic, types in ask(name, space or "/"):
+                        yield f"{node} {what} {printable(topic)} [{printable(', '.join(types))}]"
+                except Exception as error:  # rclpy has one of its own for a node that is not there
+                    yield f"{node}: not known in the graph: {printable(str(error))[:120]}"
+                    break
+        mine.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
