@@ -17,11 +17,12 @@ import pytest
 from rclrt_analysis.model import ModelError
 from rclrt_tools import cli
 from rclrt_tools.apply import helper
-from rclrt_tools.apply.entries import Entry, read_entries
+from rclrt_tools.apply.entries import Entry, merged, read_entries
 from rclrt_tools.apply.held import Held, StateError, Store
 from rclrt_tools.apply.keeper import Keeper
 from rclrt_tools.apply.machine import Arrivals, look, names_of
-from rclrt_tools.apply.parts import Cpus, Policy, Target
+from rclrt_tools.apply.parts import Clamp, Cpus, Policy, Target
+from rclrt_tools.apply.run import run
 from rclrt_tools.apply.starving import take_every_cpu, without_guard
 from rclrt_tools.live.threads import Thread, cpus_in, ranges, threads_of
 
@@ -217,6 +218,42 @@ def test_a_process_is_called_by_its_program_and_has_the_nodes_of_its_arguments(
     line: str, comm: str, programs: tuple[str, ...], nodes: tuple[str, ...]
 ) -> None:
     assert names_of(line.split(), comm) == (programs, nodes)
+
+
+@pytest.mark.parametrize(
+    ("sides", "now", "then"),
+    [
+        ([(100, None)], (0, 1024), (100, 1024)),
+        ([(None, 50)], (100, 1024), (50, 50)),
+        ([(100, None)], (0, 50), (100, 100)),
+        ([(100, None), (None, 0)], (0, 1024), (0, 0)),
+        ([(7, 9), (None, None)], (0, 1024), (7, 9)),
+    ],
+)
+def test_of_a_clamp_one_side_may_be_said(
+    sides: list[tuple[int | None, int | None]], now: tuple[int, int], then: tuple[int, int]
+) -> None:
+    entries = tuple(Entry("non_ros_threads", "", "a", low=low, high=high) for low, high in sides)
+    assert merged(entries, Clamp(*now))["clamp"][0] == Clamp(*then)
+
+
+def test_a_dry_run_changes_nothing_and_a_file_for_executors_alone_is_told(
+    tmp_path: Path, victims: Callable[..., Victim], capsys: pytest.CaptureFixture[str]
+) -> None:
+    victim = victims("recvUC")
+    before = victim.now("recvUC")
+    own = (
+        "      non_ros_threads: {victim/recv*: {scheduling_policy: idle}, x: {cpu_affinity: [0]}}\n"
+    )
+    path = written(tmp_path, f"{HEAD}{own}/lidar:\n  ros__parameters: {{range: .inf}}\n")
+    assert run(path, explain=False, dry_run=True, allow_starving=False) == 0
+    said = capsys.readouterr()
+    assert f"idle (before: other nice {NICE}), by {path}:4: thread recv* of victim" in said.out
+    assert f"{path}:4: thread x: there is none now" in said.err
+    assert victim.now("recvUC") == before
+    written(tmp_path, HEAD + "      executor: {attributes: prefer}\n")
+    assert run(path, explain=False, dry_run=True, allow_starving=False) == 2
+    assert "there is nothing to do" in capsys.readouterr().err
 
 
 def test_cpus_are_written_as_the_kernel_does() -> None:

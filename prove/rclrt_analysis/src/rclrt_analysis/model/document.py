@@ -124,11 +124,14 @@ class Document:
     ----------
     lines
         Line of every value, from 1, by its place: ("callbacks", 3, "period_ms").
+    finite
+        Whether a number that is not finite is refused.
     """
 
     path: str
     content: Any
     lines: dict[Place, int] = field(default_factory=dict)
+    finite: bool = True
 
     def where(self, place: Place) -> str:
         """Return `file:line` of a place, or of what encloses it if it is absent."""
@@ -162,7 +165,7 @@ def _check_events(path: str, text: str) -> None:
             depth -= 1
 
 
-def _scalar(path: str, node: Any) -> Any:
+def _scalar(path: str, node: Any, finite: bool) -> Any:
     line = node.start_mark.line + 1
     kind = node.tag.rpartition(":")[2]
     if kind == "str":
@@ -178,7 +181,7 @@ def _scalar(path: str, node: Any) -> Any:
         value = getattr(SafeConstructor(), f"construct_yaml_{kind}")(node)
     except (ValueError, ConstructorError) as error:
         raise _refuse(path, line, f"'{node.value[:40]}' is not a number") from error
-    if isinstance(value, float) and not math.isfinite(value):
+    if finite and isinstance(value, float) and not math.isfinite(value):
         raise _refuse(path, line, f"{node.value} is not a finite number")
     return value
 
@@ -187,7 +190,7 @@ def _value(document: Document, node: Any, place: Place) -> Any:
     line = node.start_mark.line + 1
     document.lines[place] = line
     if isinstance(node, yaml.ScalarNode):
-        return _scalar(document.path, node)
+        return _scalar(document.path, node, document.finite)
     if isinstance(node, yaml.SequenceNode):
         return [_value(document, item, (*place, i)) for i, item in enumerate(node.value)]
     result: dict[str, Any] = {}
@@ -204,7 +207,7 @@ def _value(document: Document, node: Any, place: Place) -> Any:
     return result
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path, finite: bool = True) -> Document:
     """Return the content of a YAML file.
 
     Raises
@@ -212,7 +215,7 @@ def read_document(path: Path) -> Document:
     ModelError
         It cannot be read, is malformed, or holds what the module's text says is refused.
     """
-    return parse_document(_text(path), str(path))
+    return parse_document(_text(path), str(path), finite)
 
 
 def read_code(path: Path) -> Document:
@@ -236,7 +239,7 @@ def _text(path: Path) -> str:
     return text
 
 
-def parse_document(text: str, path: str = "<text>") -> Document:
+def parse_document(text: str, path: str = "<text>", finite: bool = True) -> Document:
     """Return the content of YAML text; see `read_document`."""
     try:
         _check_events(path, text)
@@ -247,7 +250,7 @@ def parse_document(text: str, path: str = "<text>") -> Document:
         raise ModelError([f"{place}: malformed YAML: {error.problem}"]) from error
     except yaml.YAMLError as error:
         raise ModelError([f"{path}: malformed YAML: {error}"]) from error
-    document = Document(path, None)
+    document = Document(path, None, finite=finite)
     if node is not None:
         document.content = _value(document, node, ())
     return document

@@ -92,9 +92,10 @@ def merged(entries: tuple[Entry, ...], now: Clamp | None) -> dict[str, tuple[Any
         found |= {part.key: (part, entry) for part in entry.parts}
         if now and (entry.low is not None or entry.high is not None):
             before = found["clamp"][0] if "clamp" in found else now
-            low = before.low if entry.low is None else entry.low
-            high = before.high if entry.high is None else entry.high
-            found["clamp"] = (Clamp(min(low, high), max(low, high)), entry)
+            # The side that the entry does not say gives way.
+            low = min(before.low, entry.high or 0) if entry.low is None else entry.low
+            high = max(before.high, low) if entry.high is None else entry.high
+            found["clamp"] = (Clamp(low, high), entry)
     return found
 
 
@@ -106,7 +107,7 @@ def read_entries(path: Path) -> tuple[list[Entry], list[str]]:
     ModelError
         It cannot be read, or an entry is wrong; each problem with its line.
     """
-    document = read_document(path)
+    document = read_document(path, finite=False)  # Of nodes' own parameters some are not.
     content = document.content
     if content is None:
         return [], []

@@ -92,10 +92,10 @@ def _apply(entries: list[Entry], explain: bool, allow_starving: bool, proc: Path
     held, wrong = store.read()
     if wrong:
         _tell(wrong)
-    keeper.take_over(held)
-    keeper.sweep()
-    _tell(_summary(keeper, arrivals.heard))
     try:
+        keeper.take_over(held)
+        keeper.sweep()
+        _tell(_summary(keeper, arrivals.heard))
         _follow(keeper, arrivals, wake)
     finally:
         keeper.give_back()
