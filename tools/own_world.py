@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest: tests have a /dev/shm of their own, in a mount namespace.
+"""A plugin of pytest: tests have a /dev/shm and an `apply` of their own, in a mount namespace.
 
 Live traces lie there, of every program of the user, also of what other runs have left. Tests that
 ask which executors run would see them. Only root gets the namespace without losing real-time
@@ -11,7 +11,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+from contextlib import suppress
 from pathlib import Path
+
+APPLY = Path("/run/rclrt-apply")
+"""Where `./rclrt apply` writes down what it has changed."""
 
 CLONE_NEWNS = 0x00020000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
@@ -22,7 +26,9 @@ why_not = ""
 def enter() -> str:
     """Enter the namespace; return why there is none, or nothing."""
     libc = ctypes.CDLL(None, use_errno=True)
-    places = [Path("/dev/shm"), *Path("/run/user").glob("*/rclrt")]
+    with suppress(OSError):  # It may be read-only.
+        APPLY.mkdir(mode=0o700, exist_ok=True)
+    places = [Path("/dev/shm"), *[APPLY] * APPLY.is_dir(), *Path("/run/user").glob("*/rclrt")]
     if libc.unshare(CLONE_NEWNS) != 0 or libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None):
         return os.strerror(ctypes.get_errno())
     for place in places:
