@@ -23,7 +23,7 @@ from rclrt_tools.apply.keeper import Keeper
 from rclrt_tools.apply.machine import Arrivals, look, names_of
 from rclrt_tools.apply.parts import Clamp, Cpus, Policy, Target
 from rclrt_tools.apply.run import run
-from rclrt_tools.apply.starving import take_every_cpu, without_guard
+from rclrt_tools.apply.starving import Sleepless, take_every_cpu, without_guard
 from rclrt_tools.live.threads import Thread, cpus_in, ranges, threads_of
 
 NICE = os.nice(0)
@@ -338,6 +338,7 @@ def test_a_thread_does_not_keep_what_it_has_from_the_thread_that_started_it(
     victim.say("second")
     one.give_back()
     assert victim.now("second") == ("other", NICE, ranges(CPUS))
+    assert victim.now("early") == ("other", NICE, str(CPUS[0]))
 
 
 @gives_nice_back
@@ -527,6 +528,30 @@ def test_without_throttling_a_limit_of_the_process_is_the_guard(
     (tmp_path / "5").mkdir()
     (tmp_path / "5/limits").write_text(f"Max realtime timeout      {limit}            x   us\n")
     assert without_guard(tmp_path, 5) == is_without
+
+
+@pytest.mark.parametrize(
+    ("states", "slept", "born", "sleepless"),
+    [
+        ("RR", (5, 5), (1, 1), True),
+        ("RR", (5, 6), (1, 1), False),
+        ("RS", (5, 5), (1, 1), False),
+        ("SR", (5, 5), (1, 1), False),
+        ("RR", (5, 5), (1, 2), False),
+    ],
+)
+def test_a_thread_does_not_sleep_if_it_is_always_ready_and_has_never_waited(
+    tmp_path: Path, states: str, slept: tuple[int, int], born: tuple[int, int], sleepless: bool
+) -> None:
+    folder = tmp_path / "5/task/6"
+    folder.mkdir(parents=True)
+    looks = Sleepless(tmp_path)
+    for state, times, began in zip(states, slept, born, strict=True):
+        fields = ["0"] * 18 + [str(began)] + ["0"] * 30
+        (folder / "stat").write_text(f"6 (a b) {state} {' '.join(fields)}\n")
+        (folder / "status").write_text(f"voluntary_ctxt_switches:\t{times}\n")
+        found = looks.look([Target(5, 6, 1, "")])
+    assert bool(found) == sleepless
 
 
 @pytest.mark.parametrize("allow", [False, True])
