@@ -14,17 +14,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.model import ModelError
 from rclrt_tools import cli
 from rclrt_tools.apply import helper
-from rclrt_tools.apply.entries import Entry, merged, read_entries
+from rclrt_tools.apply.entries import Entry, read_entries
 from rclrt_tools.apply.held import Held, StateError, Store
 from rclrt_tools.apply.keeper import Keeper
-from rclrt_tools.apply.machine import Arrivals, look, names_of
-from rclrt_tools.apply.parts import Clamp, Cpus, Policy, Target
+from rclrt_tools.apply.machine import Arrivals, look
+from rclrt_tools.apply.parts import Cpus, Policy, Target
 from rclrt_tools.apply.run import run
 from rclrt_tools.apply.starving import Sleepless, take_every_cpu, without_guard
-from rclrt_tools.live.threads import Thread, cpus_in, ranges, threads_of
+from rclrt_tools.live.threads import Thread, ranges, threads_of
 
 NICE = os.nice(0)
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
@@ -129,114 +128,6 @@ def keeper(path: Path, store: Store | None = None, **more: object) -> tuple[Keep
     return Keeper(entries, store, ask, told.append, told.append, **arguments), told  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("entry", "says"),
-    [
-        ("non_ros_threads: {a: {priority: 5}}", "4: non_ros_threads 'a': priority needs"),
-        ("non_ros_threads: {a: {scheduling_policy: fifo}}", "fifo needs priority beside it"),
-        ("non_ros_threads: {a: {scheduling_policy: fifo, priority: 100}}", "from 1 to 99"),
-        ("non_ros_threads: {a: {scheduling_policy: other, nice: 20}}", "from -20 to 19"),
-        ("non_ros_threads: {a: {scheduling_policy: other, nice: true}}", "a whole number"),
-        ("non_ros_threads: {a: {scheduling_policy: idle, nice: 3}}", "nice does not go with idle"),
-        ("non_ros_threads: {a: {scheduling_policy: ext}}", "'ext' is none of other, batch"),
-        ("non_ros_threads: {a: {scheduling_policy: deadline, runtime: 1m}}", "needs deadline and"),
-        ("non_ros_threads: {a: {scheduling_policy: deadline, runtime: 3ms, deadline: 2ms, "
-         "period: 9ms}}", "runtime <= deadline"),
-        ("non_ros_threads: {a: {scheduling_policy: deadline, runtime: 1.5ns, deadline: 2ms, "
-         "period: 9ms}}", "'1.5ns' is no time"),
-        ("non_ros_threads: {a: {cpu_affinity: 1}}", "must be a list such as [0, 2]"),
-        ("non_ros_threads: {a: {cpu_affinity: []}}", "with one or more"),
-        ("non_ros_threads: {a: {cpu_affinity: [1023]}}", "there is no CPU 1023"),
-        ("non_ros_threads: {a: {cpu_affinity: [x]}}", "a CPU must be a whole number"),
-        ("non_ros_threads: {a: {uclamp_min: 1025}}", "uclamp_max <= 1024"),
-        ("non_ros_threads: {a: {uclamp_min: 9, uclamp_max: 8}}", "must not be above"),
-        ("non_ros_threads: {a: {}}", "it has no fields. There are: scheduling_policy"),
-        ("non_ros_threads: {a: {prio: 3}}", "there is no field 'prio' here"),
-        ("non_ros_threads: {abcdefghijklmnop: {cpu_affinity: [0]}}", "15 bytes"),
-        ("non_ros_threads: [a]", "fields with names are wanted"),
-        ("irqs: {eth0: {scheduling_policy: idle}}", "there is no field 'scheduling_policy' here"),
-    ],
-)  # fmt: skip
-def test_a_wrong_entry_is_told_with_its_line(tmp_path: Path, entry: str, says: str) -> None:
-    path = written(tmp_path, f"{HEAD}      {entry}\n")
-    with pytest.raises(ModelError) as raised:
-        read_entries(path)
-    assert str(raised.value).startswith(f"{path}:4: ")
-    assert says in str(raised.value)
-
-
-def test_irqs_belong_to_no_node(tmp_path: Path) -> None:
-    path = written(tmp_path, HEAD.replace("/**", "/a") + "      irqs: {eth0: {cpu_affinity: [0]}}")
-    with pytest.raises(ModelError, match="4: irqs are no node's"):
-        read_entries(path)
-
-
-def test_a_file_of_callback_isolated_executor_says_the_same(tmp_path: Path) -> None:
-    ours = """
-      non_ros_threads:
-        a: {scheduling_policy: fifo, priority: 7, cpu_affinity: [0]}
-        b: {scheduling_policy: other, nice: 3}
-      kernel_threads:
-        rcu[[]x: {scheduling_policy: deadline, runtime: 1ms, deadline: 2ms, period: 3ms}
-      irqs:
-        "7": {cpu_affinity: [0]}
-"""
-    theirs = """
-callback_groups: [{id: x, policy: SCHED_OTHER, nice: 0}]
-non_ros_threads:
-  - {name: a, policy: SCHED_FIFO, priority: 7, nice: 5, affinity: [0]}
-  - {id: b, policy: SCHED_OTHER, priority: 3, affinity: null}
-kernel_threads:
-  - {comm: "rcu[x", policy: SCHED_DEADLINE, runtime: 1000000, deadline: 2000000, period: 3000000}
-irqs: [{irq: 7, affinity: [0]}]
-"""
-
-    def said(text: str) -> list[tuple[object, ...]]:
-        entries, notes = read_entries(written(tmp_path, text))
-        assert ("callback_groups" in text) == bool(notes)
-        return [(e.section, e.name, e.process, e.number, e.parts) for e in entries]
-
-    assert said(HEAD + ours) == said(theirs)
-
-
-@pytest.mark.parametrize(
-    ("line", "comm", "programs", "nodes"),
-    [
-        ("/opt/x/velodyne_node -p a", "velodyne_node", ("velodyne_node",), ()),
-        (
-            "/usr/bin/python3 -u /opt/x/talker -r __node:=t",
-            "talker",
-            ("talker", "python3"),
-            ("/t",),
-        ),
-        ("/c -r __ns:=/a/b -r x:__node:=d -r y:__node:=e", "c", ("c",), ("/a/b/d", "/a/b/e")),
-        ("/c __name:=d __ns:=/", "c", ("c",), ("/d",)),
-        ("", "kworker", ("kworker",), ()),
-    ],
-)
-def test_a_process_is_called_by_its_program_and_has_the_nodes_of_its_arguments(
-    line: str, comm: str, programs: tuple[str, ...], nodes: tuple[str, ...]
-) -> None:
-    assert names_of(line.split(), comm) == (programs, nodes)
-
-
-@pytest.mark.parametrize(
-    ("sides", "now", "then"),
-    [
-        ([(100, None)], (0, 1024), (100, 1024)),
-        ([(None, 50)], (100, 1024), (50, 50)),
-        ([(100, None)], (0, 50), (100, 100)),
-        ([(100, None), (None, 0)], (0, 1024), (0, 0)),
-        ([(7, 9), (None, None)], (0, 1024), (7, 9)),
-    ],
-)
-def test_of_a_clamp_one_side_may_be_said(
-    sides: list[tuple[int | None, int | None]], now: tuple[int, int], then: tuple[int, int]
-) -> None:
-    entries = tuple(Entry("non_ros_threads", "", "a", low=low, high=high) for low, high in sides)
-    assert merged(entries, Clamp(*now))["clamp"][0] == Clamp(*then)
-
-
 def test_a_dry_run_changes_nothing_and_a_file_for_executors_alone_is_told(
     tmp_path: Path, victims: Callable[..., Victim], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -254,11 +145,6 @@ def test_a_dry_run_changes_nothing_and_a_file_for_executors_alone_is_told(
     written(tmp_path, HEAD + "      executor: {attributes: prefer}\n")
     assert run(path, explain=False, dry_run=True, allow_starving=False) == 2
     assert "there is nothing to do" in capsys.readouterr().err
-
-
-def test_cpus_are_written_as_the_kernel_does() -> None:
-    for text in ("0", "0-3,6", "1,3,5-7"):
-        assert ranges(cpus_in(text)) == text
 
 
 @gives_nice_back
