@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <string>
 
 #include "rclrt_front_end/process_platform.hpp"
@@ -14,7 +15,37 @@
 namespace rclrt_rclcpp
 {
 
-using rclrt_front_end::NextDefinition;
+/// As in rclrt_front_end, also for librclrt_stock. That was opened by librclrt_run, so what the program would use without
+/// ours is the definition after that library's, which only that library can look up.
+template <typename FunctionT>
+class NextDefinition
+{
+public:
+  constexpr explicit NextDefinition(const char * name) noexcept : name_(name), next_(name) {}
+
+  const char * name() const noexcept { return name_; }
+
+  FunctionT * get() noexcept
+  {
+    using Find = void * (*)(const char *);
+    static const auto find = reinterpret_cast<Find>(dlsym(RTLD_DEFAULT, "rclrt_find_next"));
+    if (!find) {
+      return next_.get();
+    }
+    FunctionT * found = found_.load(std::memory_order_acquire);
+    if (!found) {
+      found = reinterpret_cast<FunctionT *>(find(name_));
+      found_.store(found, std::memory_order_release);
+    }
+    return found;
+  }
+
+private:
+  const char * const name_;
+  rclrt_front_end::NextDefinition<FunctionT> next_;
+  /// Null until a thread has looked; all that look find the same.
+  std::atomic<FunctionT *> found_{nullptr};
+};
 
 /// The executable or library that this code is in.
 inline Dl_info object_here() noexcept

@@ -164,6 +164,13 @@ bool Spinner::run_one(
     if (teller_.take(rclrt_front_end::Teller::kUpdate)) {
       update();
     }
+    if (of_ != Of::kOurs && !has_said_order_only_ && has_urgent_callback()) {
+      has_said_order_only_ = true;
+      engine_->report(
+        {"spin_some(), spin_once() and spin_until_future_complete()",
+         "run callbacks on the thread that calls them: the file gives their order, and no policy",
+         0, "To have them in force, let the program call spin()"});
+    }
     const rclrt_core::TimePoint next_look = look_at_clocks();
     // Whoever stops it does so after the reason for it can be seen here.
     engine().clear_stop();

@@ -460,14 +460,17 @@ void Spinner::look_at_definitions()
     engine_->report(*unsafe);
   }
   const auto finding = unseen_publications();
-  const auto callbacks = engine().callbacks();
-  const bool has_order =
-    std::any_of(callbacks.begin(), callbacks.end(), [this](const auto & callback) {
-      return more_urgent(engine().attributes(*callback), rclrt_core::Attributes());
-    });
-  if (finding && has_order) {
+  if (finding && has_urgent_callback()) {
     engine_->report(*finding);
   }
+}
+
+bool Spinner::has_urgent_callback() const
+{
+  const auto callbacks = engine_->engine().callbacks();
+  return std::any_of(callbacks.begin(), callbacks.end(), [this](const auto & callback) {
+    return more_urgent(engine_->engine().attributes(*callback), rclrt_core::Attributes());
+  });
 }
 
 }  // namespace rclrt_rclcpp

@@ -173,6 +173,8 @@ private:
   /// Tells if this library's definitions of others' functions are not in effect: for publications, if the order of
   /// callbacks matters.
   void look_at_definitions();
+  /// Whether the order of callbacks matters.
+  bool has_urgent_callback() const;
 
   /// Takes the mutex.
   void let_go(const std::function<bool(const KnownGroup &)> & is_it) noexcept;
@@ -226,6 +228,7 @@ private:
   const std::shared_ptr<rclcpp::Context> context_;
   const EngineExecutorOptions options_;
   const Of of_;
+  bool has_said_order_only_ = false;  // of the thread that spins
   /// A cancel() that has ended no spin yet. Written by cancel() and by the thread that spins; both in sequential
   /// order with the base class's `spinning`.
   std::atomic_bool cancelled_{false};

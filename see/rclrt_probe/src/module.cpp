@@ -24,7 +24,17 @@ namespace
 /// Written before `find_first` is stored, by the thread that opens the library.
 void * module = nullptr;
 
-void * find_in_module(const char * name) { return dlsym(module, name); }
+/// Only what it defines itself: dlsym() also looks into the libraries that it needs, past what else is preloaded.
+void * find_in_module(const char * name)
+{
+  void * const found = dlsym(module, name);
+  Dl_info of_found{};
+  Dl_info of_module{};
+  const bool is_its_own = found && dladdr(found, &of_found) != 0 &&
+                          dladdr(dlsym(module, "rclrt_stock_begin"), &of_module) != 0 &&
+                          of_found.dli_fbase == of_module.dli_fbase;
+  return is_its_own ? found : nullptr;
+}
 
 int is_rclcpp(dl_phdr_info * info, std::size_t, void * path)
 {
@@ -118,3 +128,9 @@ bool has_module() noexcept
 }
 
 }  // namespace rclrt_probe
+
+/// For the library itself: the definition that the program would use without both.
+extern "C" __attribute__((visibility("default"))) void * rclrt_find_next(const char * name)
+{
+  return dlsym(RTLD_NEXT, name);
+}
