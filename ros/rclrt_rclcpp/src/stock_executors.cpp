@@ -41,9 +41,19 @@ using NodeBase = rclcpp::node_interfaces::NodeBaseInterface;
 
 using Late = std::vector<std::shared_ptr<rclcpp::Waitable>>;
 
+/// From which of its calls a function is ours. An executor that a function makes for one call (rclcpp::spin_some(), the
+/// clients of parameters) is not worth an engine, which costs a millisecond and two threads.
+enum class Since
+{
+  kFirstCall,     // of spin()
+  kSecondCall,    // of what a program calls in a loop
+  kWithTheOthers  // of what other functions call
+};
+
 /// Of one executor, from the first node or group that it is given until it is destroyed.
 struct Known
 {
+  bool is_called = false;
   std::vector<std::weak_ptr<NodeBase>> nodes;
   std::unique_ptr<Spinner> spinner;  ///< null until it spins
   bool is_left_alone = false;
@@ -168,11 +178,14 @@ std::unique_ptr<Spinner> make_spinner(rclcpp::Executor & executor, Late & late)
 }
 
 /// Null: the executor is to be left alone. `late` is to be run first.
-Spinner * spinner_of(rclcpp::Executor & executor, Late & late)
+Spinner * spinner_of(rclcpp::Executor & executor, Since since, Late & late)
 {
   const std::lock_guard<PiMutex> lock(table().mutex);
   Known & known = table().known[&executor];
-  if (!known.spinner && !known.is_left_alone) {
+  const bool is_now =
+    since == Since::kFirstCall || (since == Since::kSecondCall && known.is_called);
+  known.is_called |= since != Since::kWithTheOthers;
+  if (is_now && !known.spinner && !known.is_left_alone) {
     try {
       known.spinner = make_spinner(executor, late);
     } catch (const std::exception & error) {
@@ -192,10 +205,11 @@ Spinner * spinner_of(rclcpp::Executor & executor, Late & late)
 
 /// Calls a function of its spinner, if it has one.
 template <typename... ArgumentsT>
-bool spin(void * executor, void (Spinner::*function)(ArgumentsT...), ArgumentsT... arguments)
+bool spin(
+  void * executor, Since since, void (Spinner::*function)(ArgumentsT...), ArgumentsT... arguments)
 {
   Late late;
-  Spinner * const spinner = spinner_of(*static_cast<rclcpp::Executor *>(executor), late);
+  Spinner * const spinner = spinner_of(*static_cast<rclcpp::Executor *>(executor), since, late);
   for (const auto & waitable : late) {
     waitable->execute(waitable->take_data());
   }
@@ -208,31 +222,36 @@ bool spin(void * executor, void (Spinner::*function)(ArgumentsT...), ArgumentsT.
 }  // namespace
 }  // namespace rclrt_rclcpp
 
+using rclrt_rclcpp::Since;
 using rclrt_rclcpp::Spinner;
 
 RCLRT_EXPORT bool rclrt_stock_spin(void * executor)
 {
-  return rclrt_rclcpp::spin(executor, &Spinner::spin);
+  return rclrt_rclcpp::spin(executor, Since::kFirstCall, &Spinner::spin);
 }
 
 RCLRT_EXPORT bool rclrt_stock_spin_some(void * executor, int64_t max_duration)
 {
-  return rclrt_rclcpp::spin(executor, &Spinner::spin_some, std::chrono::nanoseconds(max_duration));
+  return rclrt_rclcpp::spin(
+    executor, Since::kSecondCall, &Spinner::spin_some, std::chrono::nanoseconds(max_duration));
 }
 
 RCLRT_EXPORT bool rclrt_stock_spin_all(void * executor, int64_t max_duration)
 {
-  return rclrt_rclcpp::spin(executor, &Spinner::spin_all, std::chrono::nanoseconds(max_duration));
+  return rclrt_rclcpp::spin(
+    executor, Since::kSecondCall, &Spinner::spin_all, std::chrono::nanoseconds(max_duration));
 }
 
 RCLRT_EXPORT bool rclrt_stock_spin_once(void * executor, int64_t timeout)
 {
-  return rclrt_rclcpp::spin(executor, &Spinner::spin_once, std::chrono::nanoseconds(timeout));
+  return rclrt_rclcpp::spin(
+    executor, Since::kSecondCall, &Spinner::spin_once, std::chrono::nanoseconds(timeout));
 }
 
 RCLRT_EXPORT bool rclrt_stock_spin_once_impl(void * executor, int64_t timeout)
 {
-  return rclrt_rclcpp::spin(executor, &Spinner::spin_once_impl, std::chrono::nanoseconds(timeout));
+  return rclrt_rclcpp::spin(
+    executor, Since::kWithTheOthers, &Spinner::spin_once_impl, std::chrono::nanoseconds(timeout));
 }
 
 /// A node or a group has left the executor, or its events executor looks for what has changed: when this returns, the

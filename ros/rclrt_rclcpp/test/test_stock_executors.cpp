@@ -6,11 +6,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <builtin_interfaces/msg/time.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
+#include <filesystem>
+#include <functional>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -379,6 +384,24 @@ TEST_F(StockExecutors, spin_beside_each_other)
   EXPECT_TRUE(first.goes_on());
   EXPECT_TRUE(second.goes_on());
   EXPECT_EQ(multi.get_number_of_threads(), 2U);
+}
+
+TEST_F(StockExecutors, that_are_made_for_one_call_start_no_threads)
+{
+  Counting counting("counting");
+  const auto threads = [] {
+    const std::filesystem::directory_iterator first("/proc/self/task");
+    return std::distance(first, std::filesystem::directory_iterator());
+  };
+  const auto before = threads();
+  std::ptrdiff_t most = 0;
+  const auto timer =
+    counting.node->create_wall_timer(1ms, [&] { most = std::max(most, threads()); });
+  EXPECT_TRUE(comes_true([&] {
+    rclcpp::spin_some(counting.node);
+    return counting.count > 3 && most > 0;
+  }));
+  EXPECT_EQ(most, before);
 }
 
 TEST_F(StockExecutors, spin_by_the_functions_of_the_namespace)
