@@ -5,19 +5,23 @@
 
 #include <cstdio>
 
+#ifndef WHOSE
+#define WHOSE "theirs"
+#endif
+
 namespace rclcpp
 {
 
-Executor::~Executor() { std::puts("theirs: destroy"); }
+Executor::~Executor() { std::puts(WHOSE ": destroy"); }
 void Executor::add_node(std::shared_ptr<node_interfaces::NodeBaseInterface>, bool)
 {
-  std::puts("theirs: add_node");
+  std::puts(WHOSE ": add_node");
 }
-void Executor::spin_some(std::chrono::nanoseconds) { std::puts("theirs: spin_some"); }
-void Executor::spin_once(std::chrono::nanoseconds) { std::puts("theirs: spin_once"); }
-void executors::SingleThreadedExecutor::spin() { std::puts("theirs: single"); }
+void Executor::spin_some(std::chrono::nanoseconds) { std::puts(WHOSE ": spin_some"); }
+void Executor::spin_once(std::chrono::nanoseconds) { std::puts(WHOSE ": spin_once"); }
+void executors::SingleThreadedExecutor::spin() { std::puts(WHOSE ": single"); }
 #ifndef LACKS_CANCEL
-void Executor::cancel() { std::puts("theirs: cancel"); }
+void Executor::cancel() { std::puts(WHOSE ": cancel"); }
 #endif
 
 }  // namespace rclcpp

@@ -41,6 +41,15 @@ def test_an_executor_that_is_declined_is_rclcpps() -> None:
     assert [line for line in done.stdout.splitlines() if "theirs" in line] == THEIRS
 
 
+@pytest.mark.parametrize("declines", [{}, {"FAKE_DECLINES": "1"}])
+def test_another_library_that_is_preloaded_has_its_turn(declines: dict[str, str]) -> None:
+    both = f"{RUN}:{BUILD / 'libfake_other.so'}"
+    folder = str(PREFIX / "lib")
+    done = start(BUILD / "fake_spinning", RCLRT_RUN=folder, LD_PRELOAD=both, **declines)
+    assert "theirs" not in done.stdout
+    assert done.stdout.count("other") == (5 if declines else 2)
+
+
 def test_rclcpp_that_is_loaded_late_is_served() -> None:
     library = BUILD / "libfake_spinning_late.so"
     done = start(BUILD / "fake_loading", str(library), RCLRT_RUN=str(PREFIX / "lib"))
