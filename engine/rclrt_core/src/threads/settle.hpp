@@ -108,7 +108,7 @@ public:
   void begin() noexcept;
   /// From here on nobody does.
   void end() noexcept;
-  /// A thread of the user: children that it forks inherit what they inherited before.
+  /// A thread of the user: children that it starts inherit what they inherited before.
   void belongs_to_the_user() noexcept { belongs_to_user_ = true; }
   Status enter(DeadlineScheduler & scheduler);
 
@@ -128,6 +128,7 @@ private:
   Outcome settle(Afterwards * afterwards) noexcept;
   int settle_to(const Demand & to, Afterwards * afterwards) noexcept;
   int keep_left_out(int error) noexcept;
+  bool may_be_inherited(const Attributes & attributes) const noexcept;
   int apply(const Attributes & attributes, TimePoint deadline) noexcept;
 
   Platform & platform_;
@@ -144,6 +145,8 @@ private:
   Demand in_force_;       ///< apart from the loan
   bool is_known_ = true;  ///< else something was refused halfway
   bool belongs_to_user_ = false;
+  bool stays_reset_ =
+    false;  ///< that children inherit nothing was asked for, and may not be taken back
   DeadlineScheduler * deadlines_ =
     nullptr;  ///< where it has a slot; set by the thread before begin()
   DeadlineScheduler::Slot slot_ = 0;
