@@ -16,30 +16,52 @@ namespace
 /// How long it may take until the log says that the scheduler of deadlines has gone, which tells nobody.
 constexpr std::chrono::seconds kLookAtScheduler(1);
 
+/// For a program whose nodes have a new name each time.
+constexpr std::size_t kMostTold = 10'000;
+
 }  // namespace
 
-Teller::Teller(rclrt_core::Platform & platform, Write write)
-: platform_(platform), write_(std::move(write))
+Told & Told::of_process()
+{
+  static auto & one = *new Told;  // never destroyed: executors may be static
+  return one;
+}
+
+std::optional<rclrt_core::Finding> Told::next(const rclrt_core::Finding & finding)
+{
+  const bool is_note = finding.severity == rclrt_core::Severity::kNote;
+  const std::lock_guard<PiMutex> lock(mutex_);
+  if (all_.size() >= kMostTold) {
+    all_.clear();
+  }
+  const auto is_new = [this](const char * of, const std::string & text) {
+    return all_.insert(of + text).second;
+  };
+  if (
+    !is_new(is_note ? "note " : "finding ", finding.subject + '\n' + finding.what) ||
+    (!finding.cause.empty() && !is_new("cause ", finding.cause))) {
+    return std::nullopt;
+  }
+  rclrt_core::Finding shown = finding;
+  if (!finding.fix.empty() && !is_new("fix ", finding.fix)) {
+    shown.fix = "The remedy is the same as above";
+  } else if (!finding.cause.empty()) {
+    shown.fix += ". (What else of this process is refused for this reason is not told here)";
+  }
+  return shown;
+}
+
+Teller::Teller(rclrt_core::Platform & platform, Write write, Told & told)
+: platform_(platform), write_(std::move(write)), told_(told)
 {
 }
 
 void Teller::tell(const rclrt_core::Finding & finding)
 {
-  const bool is_note = finding.severity == rclrt_core::Severity::kNote;
   const std::lock_guard<PiMutex> lock(mutex_);
-  if (!told_.insert((is_note ? "note " : "") + finding.subject + '\n' + finding.what).second) {
-    return;
+  if (const auto shown = told_.next(finding)) {
+    write_(shown->severity, to_string(*shown));
   }
-  if (!finding.cause.empty() && !told_causes_.insert(finding.cause).second) {
-    return;
-  }
-  rclrt_core::Finding shown = finding;
-  if (!finding.fix.empty() && !told_fixes_.insert(finding.fix).second) {
-    shown.fix = "The remedy is the same as above";
-  } else if (!finding.cause.empty()) {
-    shown.fix += ". (What else of this executor is refused for this reason is not told here)";
-  }
-  write_(shown.severity, to_string(shown));
 }
 
 void Teller::request(uint32_t what) noexcept

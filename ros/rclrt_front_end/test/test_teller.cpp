@@ -79,11 +79,13 @@ protected:
   std::mutex mutex_;
   std::vector<std::string> lines_;
   std::thread::id writer_;
-  Teller teller_{platform_, [this](Severity severity, const std::string & line) {
-                   const std::lock_guard<std::mutex> lock(mutex_);
-                   writer_ = std::this_thread::get_id();
-                   lines_.push_back((severity == Severity::kNote ? "note " : "") + line);
-                 }};
+  Told told_;
+  const Teller::Write write_ = [this](Severity severity, const std::string & line) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    writer_ = std::this_thread::get_id();
+    lines_.push_back((severity == Severity::kNote ? "note " : "") + line);
+  };
+  Teller teller_{platform_, write_, told_};
   std::unique_ptr<ConfiguredEngine> engine_;
 };
 
@@ -157,10 +159,12 @@ TEST(StallsTest, one_that_gets_no_turn_while_others_run_is_told_and_one_behind_a
   }
 }
 
-TEST_F(TellerTest, says_a_finding_once_and_a_remedy_once)
+TEST_F(TellerTest, says_a_finding_once_in_a_process_and_a_remedy_once)
 {
+  Teller of_another_executor(platform_, write_, told_);
   teller_.tell({"a", "is slow", 0, "Hurry"});
   teller_.tell({"a", "is slow", 0, "Hurry"});
+  of_another_executor.tell({"a", "is slow", 0, "Hurry"});
   teller_.tell({"b", "is slow", 0, "Hurry"});
   teller_.tell({"a", "is late", 0, ""});
   teller_.tell({"a", "is small", 0, "", Severity::kNote});
@@ -181,7 +185,7 @@ TEST_F(TellerTest, says_one_finding_of_each_cause)
     teller_.tell(refused(who, ""));
   }
   EXPECT_EQ(lines().size(), 4U) << "one of the cause, and three that have none";
-  EXPECT_THAT(lines()[0], testing::HasSubstr("What else of this executor is refused for this"));
+  EXPECT_THAT(lines()[0], testing::HasSubstr("What else of this process is refused for this"));
 }
 
 TEST_F(TellerTest, says_what_comes_up_while_the_engine_spins_from_a_thread_of_its_own)
@@ -309,7 +313,7 @@ private:
 TEST_F(TellerTest, says_what_nobody_asked_for_although_updates_come_more_often_than_its_looks)
 {
   SteppedPlatform platform;
-  Teller teller(platform, [this](Severity, const std::string & line) { lines_.push_back(line); });
+  Teller teller(platform, write_, told_);
   ConfiguredEngineOptions options;
   options.engine.deadlines = std::make_shared<Unneeded>();
   std::unique_ptr<ConfiguredEngine> engine;

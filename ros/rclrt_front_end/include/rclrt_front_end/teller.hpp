@@ -1,7 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Tells the user what an engine found out: every finding once, and in the same words whatever the front end.
+/// Tells the user what an engine found out: every finding once in a process, and in the same words whatever the front
+/// end.
 ///
 /// The front end says how a line gets into its log. Logging takes long and may block, so the engine's threads
 /// only ask for it (request()). While the engine spins, an ordinary thread does it (Watch). The same thread does
@@ -14,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -30,17 +32,29 @@ namespace rclrt_front_end
 /// The name of the logger that front ends use.
 constexpr const char * kLoggerName = "rclrt";
 
+/// What a process has told. Thread-safe.
+class Told
+{
+public:
+  static Told & of_process();
+  /// What is to be shown of the finding: nothing, if it was told before. A remedy is told once, then referred to.
+  std::optional<rclrt_core::Finding> next(const rclrt_core::Finding & finding);
+
+private:
+  PiMutex mutex_;
+  std::set<std::string> all_;  // keys of findings, remedies and causes
+};
+
 class Teller
 {
 public:
   /// One line for the log. Called by one thread at a time; must not throw.
   using Write = std::function<void(rclrt_core::Severity, const std::string & line)>;
 
-  /// `platform` must outlive it.
-  Teller(rclrt_core::Platform & platform, Write write);
+  /// `platform` and `told` must outlive it.
+  Teller(rclrt_core::Platform & platform, Write write, Told & told = Told::of_process());
 
-  /// Writes it, unless it has been written before. A remedy is written once, then referred to. Thread-safe;
-  /// allocates, and takes as long as the log.
+  /// Writes it, unless it was told. Thread-safe; allocates, and takes as long as the log.
   void tell(const rclrt_core::Finding & finding);
 
   /// What can be requested of the thread that looks after the executor: bits.
@@ -106,11 +120,8 @@ private:
   /// because front ends set another flag before they read this one, and read that flag after they set this one:
   /// one of the two sides sees the other.
   std::atomic<uint32_t> requests_{kTell};
-  PiMutex mutex_;
-  // Under the mutex:
-  std::set<std::string> told_;
-  std::set<std::string> told_fixes_;
-  std::set<std::string> told_causes_;
+  Told & told_;
+  PiMutex mutex_;  // held while it writes
 };
 
 }  // namespace rclrt_front_end
