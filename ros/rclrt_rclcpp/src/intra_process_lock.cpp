@@ -10,7 +10,7 @@
 
 #include <new>
 
-#include "next_definition.hpp"
+#include "in_effect.hpp"
 #include "publications.hpp"
 #include "rclrt_core/engine.hpp"
 

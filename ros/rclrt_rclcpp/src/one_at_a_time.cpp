@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "next_definition.hpp"
+#include "in_effect.hpp"
 #include "rcl/error_handling.h"
 #include "rcl/logging.h"
 #include "rcl/node.h"

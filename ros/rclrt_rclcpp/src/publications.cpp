@@ -7,8 +7,8 @@
 #include <iterator>
 #include <string>
 
+#include "in_effect.hpp"
 #include "intra_process_lock.hpp"
-#include "next_definition.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/job.hpp"
 #include "rclrt_front_end/requests_on_rcl.hpp"

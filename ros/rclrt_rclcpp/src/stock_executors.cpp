@@ -8,6 +8,8 @@
 // The executor stays what it is: its nodes and groups, whether it spins, cancel() and what it throws are rclcpp's. Only
 // how it waits and what runs next is ours. So nothing has to be moved, or given back.
 
+#include <dlfcn.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +19,6 @@
 #include <typeinfo>
 #include <vector>
 
-#include "next_definition.hpp"
 #include "rclcpp/executors.hpp"
 #include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
 #include "rclrt_front_end/common_options.hpp"
@@ -301,5 +302,9 @@ RCLRT_EXPORT void rclrt_stock_forget(void * executor)
   }
 }
 
-/// `sees_all`: the program's calls of the functions that this library defines, too, come here from the start.
-RCLRT_EXPORT void rclrt_stock_begin(bool sees_all) { rclrt_rclcpp::called_by_preload() = sees_all; }
+RCLRT_EXPORT void * rclrt_stock_find_next(const char * name) noexcept
+{
+  using Find = void * (*)(const char *);
+  static const auto find = reinterpret_cast<Find>(dlsym(RTLD_DEFAULT, "rclrt_find_next"));
+  return find ? find(name) : nullptr;
+}

@@ -6,7 +6,9 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +17,9 @@
 #include <string>
 
 #include "next.hpp"
+
+/// For the library itself: the definition that the program would use without both.
+extern "C" __attribute__((visibility("default"))) void * rclrt_find_next(const char * name);
 
 namespace rclrt_probe
 {
@@ -31,7 +36,7 @@ void * find_in_module(const char * name)
   Dl_info of_found{};
   Dl_info of_module{};
   const bool is_its_own = found && dladdr(found, &of_found) != 0 &&
-                          dladdr(dlsym(module, "rclrt_stock_begin"), &of_module) != 0 &&
+                          dladdr(dlsym(module, "rclrt_stock_find_next"), &of_module) != 0 &&
                           of_found.dli_fbase == of_module.dli_fbase;
   return is_its_own ? found : nullptr;
 }
@@ -65,51 +70,109 @@ std::string version_of(const std::string & library)
   return "";
 }
 
+/// Whether what the file says to be in memory is in it: else a look at what is missing would end the program (SIGBUS). What
+/// is no ELF file at all dlopen() refuses by itself.
+bool is_whole(const std::string & library)
+{
+  std::ifstream file(library, std::ios::binary | std::ios::ate);
+  const auto size = static_cast<uint64_t>(std::max<std::streamoff>(file.tellg(), 0));
+  ElfW(Ehdr) head{};
+  file.seekg(0).read(reinterpret_cast<char *>(&head), sizeof(head));
+  if (!file || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) {
+    return true;
+  }
+  for (unsigned i = 0; i < head.e_phnum; ++i) {
+    ElfW(Phdr) part{};
+    file.seekg(static_cast<std::streamoff>(head.e_phoff + i * sizeof(part)));
+    file.read(reinterpret_cast<char *>(&part), sizeof(part));
+    if (!file || part.p_offset > size || part.p_filesz > size - part.p_offset) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Whether rclcpp's calls of its own functions come to this library, as its tables of virtual functions tell. Not if it
+/// was loaded with RTLD_DEEPBIND, or linked with -Bsymbolic.
+bool calls_here(const std::string & rclcpp)
+{
+  void * const handle = dlopen(rclcpp.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  auto * const table = static_cast<void **>(
+    handle ? dlsym(handle, "_ZTVN6rclcpp9executors22SingleThreadedExecutorE") : nullptr);
+  Dl_info info{};
+  void * symbol = nullptr;
+  if (!table || dladdr1(table, &info, &symbol, RTLD_DL_SYMENT) == 0 || !symbol) {
+    return true;  // not known
+  }
+  const auto count = static_cast<const ElfW(Sym) *>(symbol)->st_size / sizeof(void *);
+  Dl_info ours{};
+  dladdr(reinterpret_cast<void *>(&rclrt_find_next), &ours);
+  return std::any_of(table, table + count, [&](const void * function) {
+    return dladdr(function, &info) != 0 && info.dli_fbase == ours.dli_fbase;
+  });
+}
+
 /// Empty, or why the library cannot be had.
-std::string open(const std::string & folder, const std::string & rclcpp, bool is_start)
+std::string open(const std::string & folder, const std::string & rclcpp)
 {
   const std::string version = version_of(rclcpp);
+  if (!calls_here(rclcpp)) {
+    return rclcpp +
+           " calls its own functions only: it was loaded with RTLD_DEEPBIND, or linked with "
+           "-Bsymbolic";
+  }
   if (version.empty()) {
     return "which version " + rclcpp + " has is unknown: no share/rclcpp/package.xml says it";
   }
   const std::string library = folder + "/librclrt_stock-" + version + ".so";
+  if (!is_whole(library)) {
+    return library + " is cut off: build or install it anew";
+  }
   void * const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!opened) {
     const char * const why = dlerror();
     return why ? why : library;
   }
-  auto * const begin = reinterpret_cast<void (*)(bool)>(dlsym(opened, "rclrt_stock_begin"));
-  if (!begin) {
+  if (!dlsym(opened, "rclrt_stock_find_next")) {
     return library + " is not of this rclrt";
   }
-  begin(is_start);
   module = opened;
   find_first.store(&find_in_module, std::memory_order_release);
   return "";
 }
 
 /// Once there is rclcpp, once.
-void open_if_rclcpp(bool is_start)
+void open_if_rclcpp()
 {
-  const char * const folder = std::getenv("RCLRT_RUN");
+  static const char * const folder = std::getenv("RCLRT_RUN");
+  static std::atomic<bool> is_tried{false};  // relaxed: a thread that sees it late waits below
   std::string rclcpp;
-  if (!folder || *folder == '\0' || dl_iterate_phdr(is_rclcpp, &rclcpp) == 0) {
+  if (
+    !folder || *folder == '\0' || is_tried.load(std::memory_order_relaxed) ||
+    dl_iterate_phdr(is_rclcpp, &rclcpp) == 0) {
     return;
   }
   static std::once_flag once;
   std::call_once(once, [&] {
-    const std::string problem = open(folder, rclcpp, is_start);
+    const std::string problem = open(folder, rclcpp);
     if (!problem.empty()) {
       std::fprintf(stderr, "rclrt: this program runs as without rclrt: %s\n", problem.c_str());
     }
+    is_tried.store(true, std::memory_order_relaxed);
   });
 }
 
 /// The libraries that the program is linked to are all loaded now, and none of its own code has run.
-__attribute__((constructor)) void starts()
+__attribute__((constructor)) void starts() { has_module(); }
+
+/// If the program has loaded rclcpp so that none of its calls came here, that is said now.
+__attribute__((destructor)) void ends()
 {
   try {
-    open_if_rclcpp(true);
+    std::string rclcpp;
+    if (dl_iterate_phdr(is_rclcpp, &rclcpp) != 0 && !calls_here(rclcpp)) {
+      open_if_rclcpp();
+    }
   } catch (...) {  // no memory
   }
 }
@@ -120,17 +183,13 @@ bool has_module() noexcept
 {
   try {
     if (!find_first.load(std::memory_order_acquire)) {
-      open_if_rclcpp(false);
+      open_if_rclcpp();
     }
-  } catch (...) {
+  } catch (...) {  // no memory
   }
   return find_first.load(std::memory_order_acquire) != nullptr;
 }
 
 }  // namespace rclrt_probe
 
-/// For the library itself: the definition that the program would use without both.
-extern "C" __attribute__((visibility("default"))) void * rclrt_find_next(const char * name)
-{
-  return dlsym(RTLD_NEXT, name);
-}
+void * rclrt_find_next(const char * name) { return rclrt_probe::find_past_ours(name, nullptr); }

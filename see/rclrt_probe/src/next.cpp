@@ -48,7 +48,9 @@ void * find_anywhere(const char * name)
   std::vector<std::string> libraries;
   dl_iterate_phdr(add_name, &libraries);
   for (const std::string & library : libraries) {
-    void * const found = library.empty() ? nullptr : find_in(library.c_str(), name);
+    const bool is_left_out =
+      library.empty() || library.find("/librclrt_stock-") != std::string::npos;
+    void * const found = is_left_out ? nullptr : find_in(library.c_str(), name);
     if (found) {
       return found;
     }
@@ -60,17 +62,14 @@ void * find_anywhere(const char * name)
 
 std::atomic<void * (*)(const char *)> find_first{nullptr};
 
-void * find_next(const char * name, const void * caller) noexcept
+void * find_past_ours(const char * name, const void * caller) noexcept
 {
   const int kept = errno;
-  auto * const first = find_first.load(std::memory_order_acquire);
-  void * found = first ? first(name) : nullptr;
-  if (!found) {
-    found = dlsym(RTLD_NEXT, name);
-  }
+  void * found = dlsym(RTLD_NEXT, name);
   if (!found || is_ours(found)) {
     Dl_info info{};
-    found = dladdr(caller, &info) != 0 && info.dli_fname ? find_in(info.dli_fname, name) : nullptr;
+    const bool is_known = caller && dladdr(caller, &info) != 0 && info.dli_fname;
+    found = is_known ? find_in(info.dli_fname, name) : nullptr;
   }
   if (!found) {
     found = find_anywhere(name);
@@ -78,6 +77,13 @@ void * find_next(const char * name, const void * caller) noexcept
   dlerror();  // The program is not to read what we have missed.
   errno = kept;
   return found;
+}
+
+void * find_next(const char * name, const void * caller) noexcept
+{
+  auto * const first = find_first.load(std::memory_order_acquire);
+  void * const found = first ? first(name) : nullptr;
+  return found ? found : find_past_ours(name, caller);
 }
 
 }  // namespace rclrt_probe

@@ -17,9 +17,11 @@ namespace rclrt_probe
 /// Null if there is none. `caller`: an address of the code that called ours. Takes the lock of the dynamic linker, may
 /// allocate.
 void * find_next(const char * name, const void * caller) noexcept;
+/// The same, past what `find_first` finds. `caller` may be null: it is not known.
+void * find_past_ours(const char * name, const void * caller) noexcept;
 
 /// If it is set, what it finds is the next definition: see module.hpp. Stored once, before the program's own code runs or
-/// when it loads rclcpp; a thread that sees it sees all that it needs.
+/// when an rclcpp that it loads late makes its first node; a thread that sees it sees all that it needs.
 extern std::atomic<void * (*)(const char * name)> find_first;
 
 /// For a variable with static storage: usable before constructors have run.

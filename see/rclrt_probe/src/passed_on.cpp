@@ -9,31 +9,41 @@
 
 #include <cstdint>
 
+#include "module.hpp"
 #include "next.hpp"
 
 #define RCLRT_EXPORT extern "C" __attribute__((visibility("default")))
 
+// The calling conventions of these put integers and pointers into registers from the left, at least six of them, and a
+// function does not look at those that it does not have. So five are passed on whatever the function takes, and a result
+// of any such type comes back in a whole register.
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "passed_on.cpp: write these functions with their own parameters for this architecture"
+#endif
+
 using Word = std::uintptr_t;
 
-/// A function of up to five integers or pointers that returns one. It does not look at those that it does not have.
-#define RCLRT_PASS_ON(name)                                                   \
+/// A function of up to five integers or pointers that returns one. `prepare`: done first.
+#define RCLRT_PASS_ON(name, prepare)                                          \
   RCLRT_EXPORT Word name(Word a, Word b, Word c, Word d, Word e)              \
   {                                                                           \
     static rclrt_probe::Next<Word(Word, Word, Word, Word, Word)> next(#name); \
+    prepare;                                                                  \
     auto * const function = next.get(__builtin_return_address(0));            \
     return function(a, b, c, d, e);                                           \
   }
 
-RCLRT_PASS_ON(rmw_create_publisher)
-RCLRT_PASS_ON(rmw_destroy_publisher)
-RCLRT_PASS_ON(rmw_publish)
-RCLRT_PASS_ON(rmw_publish_serialized_message)
-RCLRT_PASS_ON(rmw_publish_loaned_message)
-RCLRT_PASS_ON(rcl_clock_remove_jump_callback)
-RCLRT_PASS_ON(rcl_logging_fini)
-RCLRT_PASS_ON(rcl_node_type_cache_register_type)
-RCLRT_PASS_ON(rcl_node_type_cache_unregister_type)
-RCLRT_PASS_ON(rcl_node_type_description_service_handle_request)
+// By what an rclcpp that was loaded late makes first it is seen: from then on it is served.
+RCLRT_PASS_ON(rmw_create_publisher, rclrt_probe::has_module())
+RCLRT_PASS_ON(rcl_node_type_cache_register_type, rclrt_probe::has_module())
+RCLRT_PASS_ON(rmw_destroy_publisher, )
+RCLRT_PASS_ON(rmw_publish, )
+RCLRT_PASS_ON(rmw_publish_serialized_message, )
+RCLRT_PASS_ON(rmw_publish_loaned_message, )
+RCLRT_PASS_ON(rcl_clock_remove_jump_callback, )
+RCLRT_PASS_ON(rcl_logging_fini, )
+RCLRT_PASS_ON(rcl_node_type_cache_unregister_type, )
+RCLRT_PASS_ON(rcl_node_type_description_service_handle_request, )
 
 struct JumpThreshold  // rcl_jump_threshold_t
 {
@@ -47,6 +57,7 @@ RCLRT_EXPORT int rcl_clock_add_jump_callback(
 {
   static rclrt_probe::Next<int(void *, JumpThreshold, void *, void *)> next(
     "rcl_clock_add_jump_callback");
+  rclrt_probe::has_module();
   auto * const function = next.get(__builtin_return_address(0));
   return function(clock, threshold, callback, data);
 }

@@ -1,7 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A program of a fake rclcpp that knows nothing of rclrt. LOADS: it loads rclcpp itself, late.
+// A program of a fake rclcpp that knows nothing of rclrt. LOADS: it loads rclcpp itself, late; with a second argument in
+// the way of RTLD_DEEPBIND.
 
 #include <cstdio>
 
@@ -24,11 +25,12 @@ extern "C" void use_executor()
 }
 #endif
 
-int main(int, char ** arguments)
+int main(int count, char ** arguments)
 {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
 #ifdef LOADS
-  void * const library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+  const int how = count > 2 ? RTLD_DEEPBIND : RTLD_LOCAL;
+  void * const library = dlopen(arguments[1], RTLD_NOW | how);
   auto * const use =
     library ? reinterpret_cast<void (*)()>(dlsym(library, "use_executor")) : nullptr;
   if (!use) {
@@ -37,7 +39,7 @@ int main(int, char ** arguments)
   }
   use();
 #else
-  static_cast<void>(arguments);
+  static_cast<void>(count), static_cast<void>(arguments);
   use_executor();
 #endif
 }

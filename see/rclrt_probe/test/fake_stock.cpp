@@ -26,7 +26,7 @@ extern "C" {
 /// The library needs a function that not every version has, as the real one does.
 void needs_cancel(rclcpp::Executor & executor) { executor.cancel(); }
 
-void rclrt_stock_begin(bool is_start) { std::printf("ours: begin %d\n", is_start ? 1 : 0); }
+void * rclrt_stock_find_next(const char *) { return nullptr; }
 bool rclrt_stock_spin(void *) { return serve("spin"); }
 bool rclrt_stock_spin_some(void *, int64_t) { return serve("spin_some"); }
 bool rclrt_stock_spin_once(void *, int64_t) { return serve("spin_once"); }

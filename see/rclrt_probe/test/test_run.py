@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def test_each_function_of_an_executor_is_served() -> None:
     done = start(BUILD / "fake_spinning", RCLRT_RUN=str(PREFIX / "lib"))
     served = [f"ours: {name}" for name in OURS]
     kept = ["theirs: add_node", "theirs: destroy"]  # rclcpp's work is done, too
-    expected = ["ours: begin 1", served[0], kept[0], *served[1:], kept[1]]
+    expected = [served[0], kept[0], *served[1:], kept[1]]
     assert (done.stdout.splitlines(), done.stderr, done.returncode) == (expected, "", 0)
 
 
@@ -50,11 +51,15 @@ def test_another_library_that_is_preloaded_has_its_turn(declines: dict[str, str]
     assert done.stdout.count("other") == (5 if declines else 2)
 
 
-def test_rclcpp_that_is_loaded_late_is_served() -> None:
-    library = BUILD / "libfake_spinning_late.so"
-    done = start(BUILD / "fake_loading", str(library), RCLRT_RUN=str(PREFIX / "lib"))
-    assert "ours: begin 0" in done.stdout
+def test_rclcpp_that_is_loaded_late_is_served_unless_its_calls_are_bound_to_itself() -> None:
+    late = (BUILD / "fake_loading", str(BUILD / "libfake_spinning_late.so"))
+    done = start(*late, RCLRT_RUN=str(PREFIX / "lib"))
+    assert "ours: spin" in done.stdout
     assert [line for line in done.stdout.splitlines() if "theirs: s" in line] == []
+    deep = start(*late, "deep", RCLRT_RUN=str(PREFIX / "lib"))
+    assert deep.stdout.splitlines() == THEIRS
+    assert deep.stderr.count(TOLD) == 1
+    assert "RTLD_DEEPBIND" in deep.stderr
 
 
 def moved(tmp_path: Path, *, lib: str = "lib", version: str | None = "9.9.0") -> Path:
@@ -89,6 +94,28 @@ def test_an_rclcpp_that_does_not_fit_is_left_alone_and_the_user_is_told_once(
     assert done.stderr.count(TOLD) == 1
     assert why in done.stderr
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda whole: whole[: len(whole) // 2], "is cut off"),
+        (lambda whole: whole[:40], "file too short"),
+        (lambda whole: whole[:100], "is cut off"),
+        (lambda whole: b"", "file too short"),
+        (lambda whole: b"no library" * 100, "invalid ELF header"),
+        (lambda whole: (BUILD / "libfake_other.so").read_bytes(), "is not of this rclrt"),
+    ],
+)
+def test_a_spoilt_library_is_not_opened(
+    tmp_path: Path, spoil: Callable[[bytes], bytes], why: str
+) -> None:
+    name = "librclrt_stock-9.9.so"
+    (tmp_path / name).write_bytes(spoil((PREFIX / "lib" / name).read_bytes()))
+    done = start(BUILD / "fake_spinning", RCLRT_RUN=str(tmp_path))
+    assert (done.stdout.splitlines(), done.returncode) == (THEIRS, 0)
+    assert done.stderr.count(TOLD) == 1
+    assert why in done.stderr
 
 
 def test_without_a_file_nothing_is_changed_or_said() -> None:

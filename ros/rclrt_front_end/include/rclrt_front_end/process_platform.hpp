@@ -13,6 +13,9 @@
 
 #include "rclrt_core/linux_platform.hpp"
 
+/// In librclrt_stock only, which librclrt_run opens: the definition that the program would use without both.
+extern "C" [[gnu::weak]] void * rclrt_stock_find_next(const char * name) noexcept;
+
 namespace rclrt_front_end
 {
 
@@ -36,7 +39,7 @@ private:
 };
 
 /// A function that a front end defines although another library does, and the definition of the other one.
-
+///
 /// For a variable with static storage: it is usable before constructors have run.
 template <typename FunctionT>
 class NextDefinition
@@ -52,7 +55,8 @@ public:
   {
     FunctionT * next = next_.load(std::memory_order_acquire);
     if (!next) {
-      next = reinterpret_cast<FunctionT *>(dlsym(RTLD_NEXT, name_));
+      void * const found = &rclrt_stock_find_next ? rclrt_stock_find_next(name_) : nullptr;
+      next = reinterpret_cast<FunctionT *>(found ? found : dlsym(RTLD_NEXT, name_));
       next_.store(next, std::memory_order_release);
     }
     return next;
