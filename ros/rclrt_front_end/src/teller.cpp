@@ -51,6 +51,12 @@ std::optional<rclrt_core::Finding> Told::next(const rclrt_core::Finding & findin
   return shown;
 }
 
+void Told::forget()
+{
+  const std::lock_guard<PiMutex> lock(mutex_);
+  all_.clear();
+}
+
 Teller::Teller(rclrt_core::Platform & platform, Write write, Told & told)
 : platform_(platform), write_(std::move(write)), told_(told)
 {

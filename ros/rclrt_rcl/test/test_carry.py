@@ -87,16 +87,18 @@ RELAYS = {
 
 
 @pytest.mark.parametrize("relay", RELAYS)
-def test_a_relay_of_any_client_library_hands_the_deadline_on(
-    start: Start, run: Run, relay: str
+def test_a_relay_of_any_client_library_hands_the_deadline_on_and_is_traced_if_asked_for(
+    start: Start, run: Run, relay: str, tmp_path: Path
 ) -> None:
     """Exactly that of the message which it answers, for every message."""
     if not relay.startswith("rclpy") and not STOCK.exists():
         pytest.skip(f"there is no {STOCK.name}: it is built where rclcpp is found")
     sink = start("sink")
-    run(RELAYS[relay], LD_PRELOAD=str(LIBRARY))
+    traced = {"RCLRT_PROBE_FOLDER": str(tmp_path)}
+    run(RELAYS[relay], LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="", **traced)
     source = start("source", "500")
     assert wait_for(lambda: len(sink.said) >= WANTED)
+    assert wait_for(lambda: any(tmp_path.glob("*.trace")))
     heard = dict(sink.said)
     assert wait_for(lambda: heard.keys() <= source.said.keys())
     assert None not in heard.values()
@@ -122,7 +124,7 @@ def test_rclrt_order_over_both_traces_sees_the_deadlines_of_the_source_at_the_si
         pytest.skip(f"there is no {STOCK.name}: it is built where rclcpp is found")
     peers = {name: tmp_path / name for name in ("sink", "source")}
     sink = start("sink", RCLRT_TRACE=str(peers["sink"]))
-    run(RELAYS[relay], LD_PRELOAD=str(LIBRARY))
+    run(RELAYS[relay], LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="")
     source = start("source", "500", RCLRT_TRACE=str(peers["source"]))
     assert wait_for(lambda: len(sink.said) >= WANTED)
     sink.stop()
@@ -181,9 +183,9 @@ def test_threads_that_publish_by_one_publisher_do_not_mix_deadlines(start: Start
 def test_messages_that_the_middleware_has_lent_hand_the_deadline_on(start: Start, run: Run) -> None:
     """Published, taken and published again without being copied."""
     sink = start("times")
-    lending = {"LD_PRELOAD": str(LIBRARY), "ROS_DISABLE_LOANED_MESSAGES": "0"}
+    lending = {"LD_PRELOAD": str(LIBRARY), "RCLRT_CARRY": "", "ROS_DISABLE_LOANED_MESSAGES": "0"}
     run([str(RCL), "borrow"], **lending)
-    source = run([str(RCL), "lend"], RCLRT_CARRY="/first=250.5", **lending)
+    source = run([str(RCL), "lend"], **lending | {"RCLRT_CARRY": "/first=250.5"})
     assert_timed(sink, source)
 
 

@@ -47,7 +47,7 @@ def test_a_service_of_ours_runs_by_the_deadline_of_a_request_and_so_does_its_rep
 @carried
 def test_a_service_in_python_hands_the_deadline_back(start: Start, run: Run) -> None:
     asker = start("asker", "500")
-    run(plain("server"), LD_PRELOAD=str(LIBRARY))
+    run(plain("server"), LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="")
     assert_same(asker, asker, REPLY)
 
 
@@ -66,7 +66,7 @@ def test_a_client_in_python_asks_by_the_deadline_of_what_it_has_taken(
     """Topic, request, reply, topic: from our timer by two processes of strangers to our sink."""
     sink = start("sink")
     server = start("server")
-    run(plain("asker"), LD_PRELOAD=str(LIBRARY))
+    run(plain("asker"), LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="")
     source = start("source", "500")
     assert_same(server, source)
     assert_same(sink, source)
@@ -94,7 +94,7 @@ def test_requests_to_a_service_that_is_named_have_a_deadline(start: Start, run: 
 def test_goals_of_actions_hand_the_deadline_on(start: Start, run: Run) -> None:
     """From a topic over the request of a goal to a topic, by two processes of strangers."""
     sink = start("sink")
-    run(plain("actor"), LD_PRELOAD=str(LIBRARY))
-    run(plain("sender"), LD_PRELOAD=str(LIBRARY))
+    run(plain("actor"), LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="")
+    run(plain("sender"), LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="")
     source = start("source", "500")
     assert_same(sink, source)

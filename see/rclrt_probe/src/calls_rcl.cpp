@@ -3,6 +3,7 @@
 
 // Stand-ins for functions of rcl that executors call.
 
+#include "carry.hpp"
 #include "layouts.hpp"
 #include "stand_in.hpp"
 
@@ -77,6 +78,7 @@ void called(
 
 RCLRT_EXPORT int rcl_wait(WaitSet * set, int64_t timeout)
 {
+  rclrt_probe::carry_nothing();
   auto * const call = next_wait.get(__builtin_return_address(0));
   if (!call) {
     return kError;
@@ -119,6 +121,7 @@ RCLRT_EXPORT int rcl_trigger_guard_condition(void * guard_condition)
 
 RCLRT_EXPORT int rcl_timer_call_with_info(void * timer, TimerCallInfo * info)
 {
+  rclrt_probe::carry_nothing();
   const void * const caller = __builtin_return_address(0);
   auto * const call = next_call.get(caller);
   if (!call) {

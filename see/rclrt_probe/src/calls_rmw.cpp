@@ -4,6 +4,7 @@
 // Stand-ins for functions of rmw that rcl calls: they know the publisher and the number of a message, which the
 // tracepoints do not say.
 
+#include "carry.hpp"
 #include "layouts.hpp"
 #include "stand_in.hpp"
 
@@ -136,8 +137,11 @@ int take(
     thread().goes_on(*here);
   }
   const int result = call(subscription, message, is_taken, info, allocation);
-  if (here && result == kOk && is_taken && *is_taken && info) {
-    taken(*here, subscription, *info, caller);
+  if (result == kOk && is_taken && *is_taken && info) {
+    rclrt_probe::carry_from(*info);
+    if (here) {
+      taken(*here, subscription, *info, caller);
+    }
   }
   return result;
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// librclrt_run: a library to preload, with which a program that knows nothing of rclrt hands deadlines on.
+// A program that knows nothing of rclrt hands deadlines on, if RCLRT_CARRY is set.
 //
 // - A message of a topic that RCLRT_CARRY names ("/scan=20,/imu/data=5": milliseconds) has its publication's time plus
 //   so much as deadline, and so has a request to a service that it names.
@@ -24,10 +24,12 @@
 #include <optional>
 #include <string>
 
+#include "carry.hpp"
 #include "layouts.hpp"
 #include "next.hpp"
 #include "rclrt_core/deadline_ring.hpp"
 #include "relative_deadlines.hpp"
+#include "thread.hpp"
 
 #define RCLRT_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -58,10 +60,13 @@ struct Carrier
 
 Carrier * make() noexcept
 {
+  const char * const text = std::getenv("RCLRT_CARRY");
+  if (!text) {
+    return nullptr;
+  }
   try {
     auto made = std::make_unique<Carrier>();
-    const char * const text = std::getenv("RCLRT_CARRY");
-    const std::string problem = made->topics.parse(text ? text : "");
+    const std::string problem = made->topics.parse(text);
     if (!problem.empty()) {
       std::fprintf(
         stderr, "rclrt_run: RCLRT_CARRY: %s; no message gets a deadline by its topic\n",
@@ -85,13 +90,6 @@ const Carrier * carrier() noexcept
   return here;
 }
 
-int64_t now_ns(clockid_t clock) noexcept
-{
-  timespec now{};
-  clock_gettime(clock, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
 PublisherId id_of(const uint8_t (&gid)[rclrt_probe::kGidSize]) noexcept
 {
   PublisherId id{};
@@ -107,53 +105,7 @@ TimePoint deadline_of_next(const Carrier & here, const char * name) noexcept
   if (relative <= 0) {
     return inherited;
   }
-  return std::min(inherited, rclrt_core::time_point_of(now_ns(CLOCK_MONOTONIC) + relative));
-}
-
-/// Before Jazzy the tracepoint has no such argument: then it is whatever was in a register.
-bool is_about_now(int64_t stamp) noexcept
-{
-  constexpr int64_t kClockIsSet = 10'000'000'000;
-  const int64_t away = stamp - now_ns(CLOCK_REALTIME);
-  return -kClockIsSet <= away && away <= kClockIsSet;
-}
-
-void carry(
-  const rclrt_probe::PublisherHandle & publisher, int64_t stamp, const void * caller) noexcept
-{
-  // The first one tells for all.
-  static const bool is_stamped = is_about_now(stamp);
-  const Carrier * const here = carrier();
-  if (!here || !here->table || !is_stamped) {
-    return;
-  }
-  const TimePoint deadline = deadline_of_next(*here, publisher.topic_name);
-  if (deadline == kNever) {
-    return;
-  }
-  static Next<int(const void *, Gid *)> get_gid("rmw_get_gid_for_publisher");
-  Gid gid{};
-  auto * const ask = get_gid.get(caller);
-  if (!ask || ask(&publisher, &gid) != kOk) {
-    return;
-  }
-  PublisherId id{};
-  std::memcpy(id.data(), gid.data, id.size());
-  const auto number = static_cast<uint64_t>(stamp);
-  // An executor of ours in this program knows better.
-  if (!here->table->find(id, number)) {
-    here->table->put(id, number, deadline);
-  }
-}
-
-void take_over(const MessageInfo & info) noexcept
-{
-  inherited = kNever;
-  const Carrier * const here = carrier();
-  if (here && here->table) {
-    const auto stamp = static_cast<uint64_t>(info.source_timestamp);
-    inherited = here->table->find(id_of(info.gid), stamp).value_or(kNever);
-  }
+  return std::min(inherited, rclrt_core::time_point_of(rclrt_probe::now_ns() + relative));
 }
 
 /// Null if the client's requests cannot be known again: there is no table, or no such function (before Iron).
@@ -177,66 +129,67 @@ int call(Next<int(ArgumentsT...)> & next, const void * caller, ArgumentsT... arg
   return real ? real(arguments...) : 1;  // RMW_RET_ERROR: the program could not have been linked
 }
 
-using Take = int(const void *, void *, bool *, MessageInfo *, void *);
-
-int take(
-  Next<Take> & next, const void * caller, const void * subscription, void * message,
-  bool * is_taken, MessageInfo * info, void * allocation)
-{
-  const int result = call(next, caller, subscription, message, is_taken, info, allocation);
-  if (result == kOk && is_taken && *is_taken && info) {
-    take_over(*info);
-  }
-  return result;
-}
-
-Next<void(const void *, const void *, int64_t)> next_point("ros_trace_rmw_publish");
-Next<Take> next_take("rmw_take_with_info");
-Next<Take> next_take_serialized("rmw_take_serialized_message_with_info");
-Next<Take> next_take_loaned("rmw_take_loaned_message_with_info");
 Next<int(const ClientHandle *, const void *, int64_t *)> next_send_request("rmw_send_request");
 Next<int(const void *, RequestId *, void *)> next_send_response("rmw_send_response");
 Next<int(const void *, ServiceInfo *, void *, bool *)> next_take_request("rmw_take_request");
 Next<int(const void *, ServiceInfo *, void *, bool *)> next_take_response("rmw_take_response");
-Next<int(void *, int64_t)> next_wait("rcl_wait");
 Next<int(void *)> next_timer("rcl_timer_call");
-Next<int(void *, void *)> next_timer_with_info("rcl_timer_call_with_info");
 
 }  // namespace
 
-RCLRT_EXPORT void ros_trace_rmw_publish(const void * publisher, const void * message, int64_t stamp)
+namespace rclrt_probe
 {
-  const void * const caller = __builtin_return_address(0);
-  if (publisher) {
-    carry(*static_cast<const rclrt_probe::PublisherHandle *>(publisher), stamp, caller);
+
+bool is_about_now(int64_t stamp) noexcept
+{
+  constexpr int64_t kClockIsSet = 10'000'000'000;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const int64_t away = stamp - (now.tv_sec * 1'000'000'000 + now.tv_nsec);
+  return -kClockIsSet <= away && away <= kClockIsSet;
+}
+
+void carry_to(const void * publisher, const void * caller, int64_t stamp) noexcept
+{
+  // The first one tells for all.
+  static const bool is_stamped = is_about_now(stamp);
+  const Carrier * const here = publisher ? carrier() : nullptr;
+  if (!here || !here->table || !is_stamped) {
+    return;
   }
-  if (auto * const next = next_point.get(caller)) {
-    next(publisher, message, stamp);
+  const TimePoint deadline =
+    deadline_of_next(*here, static_cast<const PublisherHandle *>(publisher)->topic_name);
+  if (deadline == kNever) {
+    return;
+  }
+  static Next<int(const void *, Gid *)> get_gid("rmw_get_gid_for_publisher");
+  Gid gid{};
+  auto * const ask = get_gid.get(caller);
+  if (!ask || ask(publisher, &gid) != kOk) {
+    return;
+  }
+  PublisherId id{};
+  std::memcpy(id.data(), gid.data, id.size());
+  const auto number = static_cast<uint64_t>(stamp);
+  // An executor of ours in this program knows better.
+  if (!here->table->find(id, number)) {
+    here->table->put(id, number, deadline);
   }
 }
 
-RCLRT_EXPORT int rmw_take_with_info(
-  const void * subscription, void * message, bool * is_taken, MessageInfo * info, void * allocation)
+void carry_from(const MessageInfo & info) noexcept
 {
-  return take(
-    next_take, __builtin_return_address(0), subscription, message, is_taken, info, allocation);
+  inherited = kNever;
+  const Carrier * const here = carrier();
+  if (here && here->table) {
+    const auto stamp = static_cast<uint64_t>(info.source_timestamp);
+    inherited = here->table->find(id_of(info.gid), stamp).value_or(kNever);
+  }
 }
 
-RCLRT_EXPORT int rmw_take_serialized_message_with_info(
-  const void * subscription, void * message, bool * is_taken, MessageInfo * info, void * allocation)
-{
-  return take(
-    next_take_serialized, __builtin_return_address(0), subscription, message, is_taken, info,
-    allocation);
-}
+void carry_nothing() noexcept { inherited = kNever; }
 
-RCLRT_EXPORT int rmw_take_loaned_message_with_info(
-  const void * subscription, void * message, bool * is_taken, MessageInfo * info, void * allocation)
-{
-  return take(
-    next_take_loaned, __builtin_return_address(0), subscription, message, is_taken, info,
-    allocation);
-}
+}  // namespace rclrt_probe
 
 RCLRT_EXPORT int rmw_send_request(
   const ClientHandle * client, const void * request, int64_t * number)
@@ -295,22 +248,8 @@ RCLRT_EXPORT int rmw_take_response(
   return result;
 }
 
-// What begins with these has no deadline of a message.
-
-RCLRT_EXPORT int rcl_wait(void * wait_set, int64_t timeout)
-{
-  inherited = kNever;
-  return call(next_wait, __builtin_return_address(0), wait_set, timeout);
-}
-
 RCLRT_EXPORT int rcl_timer_call(void * timer)
 {
-  inherited = kNever;
+  rclrt_probe::carry_nothing();
   return call(next_timer, __builtin_return_address(0), timer);
-}
-
-RCLRT_EXPORT int rcl_timer_call_with_info(void * timer, void * info)
-{
-  inherited = kNever;
-  return call(next_timer_with_info, __builtin_return_address(0), timer, info);
 }

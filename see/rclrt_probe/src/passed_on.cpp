@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Functions that librclrt_stock defines although another library does: it was opened too late for the program to find
-// its definitions, so these stand in for them. Without that library they call the program's own, to which the caller of one
+// its definitions, so these stand in for them, and those that do more (calls_rmw.cpp, carry.cpp). Without that library they call the program's own, to which the caller of one
 // must have been linked.
 
 #include <pthread.h>
@@ -37,9 +37,6 @@ using Word = std::uintptr_t;
 RCLRT_PASS_ON(rmw_create_publisher, rclrt_probe::has_module())
 RCLRT_PASS_ON(rcl_node_type_cache_register_type, rclrt_probe::has_module())
 RCLRT_PASS_ON(rmw_destroy_publisher, )
-RCLRT_PASS_ON(rmw_publish, )
-RCLRT_PASS_ON(rmw_publish_serialized_message, )
-RCLRT_PASS_ON(rmw_publish_loaned_message, )
 RCLRT_PASS_ON(rcl_clock_remove_jump_callback, )
 RCLRT_PASS_ON(rcl_logging_fini, )
 RCLRT_PASS_ON(rcl_node_type_cache_unregister_type, )

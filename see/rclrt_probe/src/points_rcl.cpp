@@ -4,8 +4,7 @@
 // Stand-ins for the tracepoints that rcl and rmw call. Pointers are only compared, never followed, but for names and
 // GIDs: what an older ROS 2 passes besides may be missing here.
 
-#include <ctime>
-
+#include "carry.hpp"
 #include "stand_in.hpp"
 
 using rclrt_core::CallbackKind;
@@ -18,9 +17,6 @@ using rclrt_probe::thread;
 
 namespace
 {
-
-/// More is no time stamp of now.
-constexpr int64_t kClockIsSet = 10'000'000'000;
 
 /// A request or a response was taken.
 void taken(Probe & probe, const void * handle, uint64_t publisher, int64_t number) noexcept
@@ -110,21 +106,22 @@ RCLRT_POINT(rmw_client_init, (const void * middleware, const uint8_t * gid), (mi
 RCLRT_POINT_IN_STEPS(
   rmw_client_init, (const void * middleware, const uint8_t * gid), (middleware, gid))
 
-RCLRT_POINT(
-  rmw_publish, (const void * middleware, const void * message, int64_t timestamp),
-  (middleware, message, timestamp))
+static rclrt_probe::Next<void(const void *, const void *, int64_t)> next_rmw_publish(
+  "ros_trace_rmw_publish");
+
+extern "C" __attribute__((visibility("default"))) void ros_trace_rmw_publish(
+  const void * middleware, const void * message, int64_t timestamp)
 {
-  static_cast<void>(middleware);
-  static_cast<void>(message);
-  // Before Jazzy this point has no such argument, and it is whatever was in a register.
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  const int64_t away = timestamp - (now.tv_sec * 1'000'000'000 + now.tv_nsec);
-  if (away < -kClockIsSet || away > kClockIsSet) {
-    return;
+  const void * const caller = __builtin_return_address(0);
+  Probe * const probe = rclrt_probe::probe();
+  if (probe && rclrt_probe::is_about_now(timestamp)) {
+    probe->is_stamped.store(true, std::memory_order_relaxed);
+    thread().source_timestamp = timestamp;  // for the stand-in of rmw_publish() around this call
   }
-  probe.is_stamped.store(true, std::memory_order_relaxed);
-  thread().source_timestamp = timestamp;  // for the stand-in of rmw_publish() around this call
+  rclrt_probe::carry_to(middleware, caller, timestamp);
+  if (auto * const next = next_rmw_publish.get(caller)) {
+    next(middleware, message, timestamp);
+  }
 }
 
 RCLRT_POINT(

@@ -13,7 +13,7 @@ from pathlib import Path
 from rclrt_tools.trace import Trace, layout, read_trace
 
 HERE = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_probe"
-LIBRARY = HERE / "librclrt_probe.so"
+LIBRARY = HERE / "librclrt_run.so"
 PATIENCE_S = 100
 
 

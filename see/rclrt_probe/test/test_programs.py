@@ -236,11 +236,20 @@ def test_a_full_disk_costs_one_line_and_what_fits_can_be_read(tmp_path: Path) ->
     assert 0 < sum(len(trace.jobs) for trace in kept) < 4000
 
 
-def test_only_what_stands_in_for_ros_is_exported() -> None:
+def exported(library: Path) -> list[str]:
     symbols = subprocess.run(
-        ["nm", "-D", "--defined-only", str(LIBRARY)], capture_output=True, text=True, check=True
+        ["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True
     ).stdout.split("\n")
-    names = [line.split()[-1] for line in symbols if line]
+    return [line.split()[-1] for line in symbols if line]
+
+
+def test_only_what_stands_in_for_ros_is_exported_and_all_that_the_library_for_rclcpp_defines() -> (
+    None
+):
+    names = exported(LIBRARY)
     assert names
-    ours = ("ros_trace_", "rcl_", "rmw_", "_ZN6rclcpp13CallbackGroup", "rclrt_probe_timer_")
-    assert [name for name in names if not name.startswith(ours)] == []
+    ours = ("ros_trace_", "rcl_", "rmw_", "_ZN6rclcpp", "pthread_rwlock_", "rclrt_probe_timer_")
+    assert [name for name in names if not name.startswith(ours)] == ["rclrt_find_next"]
+    for library in (HERE.parent / "rclrt_rclcpp").glob("librclrt_stock-*.so"):
+        of_stock = {name for name in exported(library) if not name.startswith("rclrt_stock_")}
+        assert of_stock - set(names) == set()

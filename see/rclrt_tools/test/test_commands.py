@@ -107,7 +107,7 @@ def test_a_verb_says_what_is_built_for_it(capsys: pytest.CaptureFixture[str]) ->
         "demo": "rclrt_reference_system",
         "bench dispatch": "rclrt_programs",
         "model calibrate": "cost_of_a_job",
-        "observe -- x": "rclrt_probe",
+        "observe --params p -- x": "rclrt_run rclrt_stock",
         "run -- x": "rclrt_run",
         "run --params p -- x": "rclrt_run rclrt_stock",
     }

@@ -18,7 +18,7 @@ from models import ROOT
 
 BUILD = Path(os.environ.get("RCLRT_BUILD_DIR", "/"))
 PROGRAM = BUILD / "rclrt_reference_system" / "rclrt_reference_system"
-PROBE = BUILD / "rclrt_probe" / "librclrt_probe.so"
+PROBE = BUILD / "rclrt_probe" / "librclrt_run.so"
 SYSTEM = """
 schema: 1
 name: system

@@ -39,6 +39,8 @@ public:
   static Told & of_process();
   /// What is to be shown of the finding: nothing, if it was told before. A remedy is told once, then referred to.
   std::optional<rclrt_core::Finding> next(const rclrt_core::Finding & finding);
+  /// All is new again.
+  void forget();
 
 private:
   PiMutex mutex_;

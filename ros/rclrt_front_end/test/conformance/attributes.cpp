@@ -18,6 +18,7 @@
 
 #include "conformance/real_time.hpp"
 #include "conformance/suite.hpp"
+#include "rclrt_front_end/teller.hpp"
 
 namespace conformance
 {
@@ -45,6 +46,7 @@ public:
   Log() : before_(rcutils_logging_get_output_handler())
   {
     lines() = "";
+    rclrt_front_end::Told::of_process().forget();
     rcutils_logging_set_output_handler([](
                                          const rcutils_log_location_t *, int, const char * logger,
                                          rcutils_time_point_value_t, const char * format,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 NOT_FOUND = 127
 NOT_RUN = 126
+LIBRARY = "librclrt_run.so"
 OUR_NAMES = ("RCLRT_SOURCE_DIR", "RCLRT_BUILD_DIR")
 
 
@@ -26,22 +27,32 @@ def environment(library: Path, ours: dict[str, str], given: dict[str, str]) -> d
     return found | ours
 
 
-def built(name: str) -> Path:
-    """Return the path of a library of rclrt_probe in this build."""
-    return Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / "rclrt_probe" / f"lib{name}.so"
+def installed() -> list[Path]:
+    """Return the folders of libraries of the installations that are sourced."""
+    prefixes = filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(":"))
+    folders = (Path(prefix) / "lib" for prefix in prefixes)
+    return [folder.absolute() for folder in folders if (folder / LIBRARY).exists()]
 
 
-def run_with(library: Path, ours: dict[str, str], command: list[str]) -> int:
+def found(pattern: str = LIBRARY) -> Path | None:
+    """Return a library of ours: of an installation that is sourced, else of this build."""
+    build = Path(os.environ.get("RCLRT_BUILD_DIR", "build")).absolute()
+    folders = (*installed(), build / "rclrt_probe", build / "rclrt_rclcpp")
+    return next((path for folder in folders for path in sorted(folder.glob(pattern))), None)
+
+
+def run_with(ours: dict[str, str], command: list[str]) -> int:
     """Run the command to its end and return its exit status. Signals are for the command."""
-    if not library.exists():
-        print(f"there is no {library}: run ./rclrt build", file=sys.stderr)
+    library = found()
+    if not library:
+        print("there is no librclrt_run: run ./rclrt build", file=sys.stderr)
         return NOT_RUN
     with tempfile.TemporaryDirectory(prefix="rclrt-") as short:
         if set(" :") & set(str(library)):  # Which LD_PRELOAD would take for two names.
             link = Path(short) / library.name
-            link.symlink_to(library.absolute())
+            link.symlink_to(library)
             library = link
-        return _run(command, environment(library.absolute(), ours, dict(os.environ)))
+        return _run(command, environment(library, ours, dict(os.environ)))
 
 
 def _run(command: list[str], variables: dict[str, str]) -> int:

@@ -4,9 +4,10 @@
 
     ./rclrt observe -- ros2 launch my_robot robot.launch.py
 
-Each process writes its trace files into one folder, for ./rclrt trace. How: the library rclrt_probe
-is preloaded into every child (see/rclrt_probe/README.md says what it sees, what it does not, and
-what it costs). Ends with the exit status of the command.
+Each process writes its trace files into one folder, for ./rclrt trace. How: a library is preloaded
+into every child (see/rclrt_probe/README.md says what it sees, what it does not, and what it costs).
+With --params or --deadline the programs run as by ./rclrt run. Ends with the exit status of the
+command.
 
     ./rclrt observe --pid 4200
 
@@ -24,6 +25,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import rclrt_tools.commands.run as run_verb
 from rclrt_tools.arguments import number_from, positive
 
 LOOKS_S = 1.0
@@ -31,6 +33,7 @@ LOOKS_S = 1.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    run_verb.add_options(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -50,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return the library that is preloaded."""
-    return () if arguments.pid else ("rclrt_probe",)
+    """Return the libraries that are loaded."""
+    return () if arguments.pid else run_verb.needs(arguments)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,12 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     if arguments.pid:
         return _look(arguments.pid, arguments.seconds)
-    from rclrt_tools.preload import NOT_RUN, built, run_with
+    from rclrt_tools.preload import NOT_RUN, run_with
     from rclrt_tools.views.processes import processes, to_text
 
-    library = built("rclrt_probe")
-    if not library.exists():
-        print(f"there is no {library}: run ./rclrt build", file=sys.stderr)
+    is_changed = arguments.params or arguments.deadline
+    ours = run_verb.variables(arguments) if is_changed else {}
+    if ours is None:
         return NOT_RUN
     folder = (arguments.output or Path(time.strftime("rclrt-trace-%Y%m%d-%H%M%S"))).absolute()
     try:
@@ -78,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         print(f"{folder}: {error.strerror}", file=sys.stderr)
         return NOT_RUN
-    status = run_with(library, {"RCLRT_PROBE_FOLDER": str(folder)}, arguments.command)
+    status = run_with(ours | {"RCLRT_PROBE_FOLDER": str(folder)}, arguments.command)
     found = processes(folder)
     print(to_text(folder, found), file=sys.stderr)
     return status

@@ -37,16 +37,13 @@ def _deadline(text: str) -> str:
     return text
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare what is changed in programs."""
     parser.add_argument(
         "--params",
         type=Path,
         metavar="FILE",
         help="a parameters file with rclrt entries (ros/rclrt_config/README.md), or plan's",
-    )
-    parser.add_argument(
-        "--trace", type=Path, metavar="FOLDER", help="where executors of --params write traces"
     )
     parser.add_argument(
         "--deadline",
@@ -57,11 +54,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the messages on a topic, or requests to a service, ms after they are sent; may be "
         "given several times",
     )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_options(parser)
+    parser.add_argument(
+        "--trace", type=Path, metavar="FOLDER", help="where executors of --params write traces"
+    )
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="and its arguments, after --")
 
 
 def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return the libraries that are loaded."""
+    """Return the libraries that are built, if none are installed."""
+    from rclrt_tools.preload import installed
+
+    if installed():
+        return ()
     return ("rclrt_run", "rclrt_stock") if arguments.params else ("rclrt_run",)
 
 
@@ -82,25 +91,35 @@ def _problem(params: Path) -> str:
     return "" if is_other else "no node in it has an entry 'rclrt' under 'ros__parameters'"
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command."""
-    from rclrt_tools.preload import NOT_RUN, built, run_with
+def variables(arguments: argparse.Namespace) -> dict[str, str] | None:
+    """Return what the library is told; None: the file cannot be used, which has been said."""
+    from rclrt_tools.preload import found
 
     ours = {"RCLRT_CARRY": ",".join(arguments.deadline)}
     if arguments.params:
         problem = _problem(arguments.params)
         if problem:
             print(f"{arguments.params}: {problem}", file=sys.stderr)
-            return NOT_RUN
-        folder = built("rclrt_run").parent.parent / "rclrt_rclcpp"
+            return None
+        stock = found("librclrt_stock-*.so")
         ours |= {"RCLRT_CONFIGURATION": str(arguments.params.absolute())}
-        ours |= {"RCLRT_RUN": str(folder.absolute())}
-        if not any(folder.glob("librclrt_stock-*.so")):
+        ours |= {"RCLRT_RUN": str(stock.parent if stock else "/nowhere")}
+        if not stock:
             print(
                 "rclrt was built without rclcpp, so its executors stay as they are. To change "
                 "that: source /opt/ros/DISTRIBUTION/setup.bash, then ./rclrt build",
                 file=sys.stderr,
             )
+    return ours
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from rclrt_tools.preload import NOT_RUN, run_with
+
+    ours = variables(arguments)
+    if ours is None:
+        return NOT_RUN
     if arguments.trace:
         ours |= {"RCLRT_TRACE": str(arguments.trace.absolute())}
-    return run_with(built("rclrt_run"), ours, arguments.command)
+    return run_with(ours, arguments.command)

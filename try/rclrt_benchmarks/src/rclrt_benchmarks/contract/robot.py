@@ -19,7 +19,7 @@ from rclrt_analysis.plan.openings import Opening, read_open
 from rclrt_analysis.plan.parameters import applied, read_plan
 from rclrt_tools import cli
 from rclrt_tools.live.files import live_processes
-from rclrt_tools.preload import built, environment
+from rclrt_tools.preload import environment, found
 from rclrt_tools.reference.environment import BackgroundLoad
 from rclrt_tools.reference.program import (
     PATIENCE_S,
@@ -93,9 +93,9 @@ class Robot:
 
     def observe(self, executor: str, seconds: float, folder: Path) -> Report:
         """Run it with the probe, as `./rclrt observe` does: traces in a folder."""
-        library = built("rclrt_probe").absolute()
-        if not library.exists():
-            raise FailedError(f"there is no {library}: run ./rclrt build")
+        library = found()
+        if not library:
+            raise FailedError("there is no librclrt_run: run ./rclrt build")
         folder.mkdir(parents=True)
         more = environment(library, {"RCLRT_PROBE_FOLDER": str(folder)}, {})
         told = ["env", *(f"{name}={value}" for name, value in more.items())]

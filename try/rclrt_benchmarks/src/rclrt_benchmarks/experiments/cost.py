@@ -75,7 +75,7 @@ def _measure(arguments: argparse.Namespace) -> Result:
     if "probe" in arguments.of:
         program = path_of("fake_program", "rclrt_probe")
         with tempfile.TemporaryDirectory() as folder:
-            library = str(path_of("librclrt_probe.so", "rclrt_probe"))
+            library = str(path_of("librclrt_run.so", "rclrt_probe"))
             variants = {
                 "without": {}, "with": {"LD_PRELOAD": library, "RCLRT_PROBE_FOLDER": folder},
             }  # fmt: skip
@@ -84,7 +84,7 @@ def _measure(arguments: argparse.Namespace) -> Result:
             rows.append(_row("probe", name, values[1], values[0], MOST_NS["probe"]))
     if "carry" in arguments.of:
         library = str(path_of("librclrt_run.so", "rclrt_probe"))
-        preloaded = {"LD_PRELOAD": library}
+        preloaded = {"LD_PRELOAD": library, "RCLRT_CARRY": ""}
         variants = {
             "without": {}, "no deadline": preloaded,
             "deadline": {**preloaded, "RCLRT_CARRY": "/cost=20"},
