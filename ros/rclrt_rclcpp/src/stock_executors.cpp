@@ -20,11 +20,17 @@
 #include <vector>
 
 #include "rclcpp/executors.hpp"
-#include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
+#include "rclcpp/version.h"
 #include "rclrt_front_end/common_options.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "spinner.hpp"
 #include "unserved.hpp"
+
+/// Before it has nodes of its own, apart from the base class's, or is not there.
+#define RCLRT_SERVES_EVENTS_EXECUTOR (RCLCPP_VERSION_MAJOR >= 29)
+#if RCLRT_SERVES_EVENTS_EXECUTOR
+#include "rclcpp/experimental/executors/events_executor/events_executor.hpp"
+#endif
 
 #define RCLRT_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -35,7 +41,6 @@ namespace
 
 using rclcpp::executors::MultiThreadedExecutor;
 using rclcpp::executors::SingleThreadedExecutor;
-using rclcpp::experimental::executors::EventsExecutor;
 using rclrt_front_end::PiMutex;
 using Of = Spinner::Of;
 using NodeBase = rclcpp::node_interfaces::NodeBaseInterface;
@@ -73,7 +78,9 @@ Table & table()
   return one;
 }
 
-#if RCLCPP_VERSION_GTE(29, 0, 0)
+#if RCLRT_SERVES_EVENTS_EXECUTOR
+
+using rclcpp::experimental::executors::EventsExecutor;
 
 /// An explicit instantiation may name private members; it defines a function that returns one.
 template <typename Tag, typename Tag::Member member>
@@ -112,8 +119,9 @@ void keep(const CollectionT & entities, const Key * key, int id, std::size_t cou
 /// It has the middleware tell it of messages as soon as it has a node. From now on it is not told, and what it was told
 /// waits for the spinner. Status events are added to `late` instead: the middleware has told what has changed, and would
 /// say "nothing" now.
-void silence(EventsExecutor & executor, Late & late)
+void silence(rclcpp::Executor & any, Late & late)
 {
+  auto & executor = static_cast<EventsExecutor &>(any);
   using namespace rclcpp::experimental::executors;  // NOLINT(google-build-using-namespace)
   const Entities known = executor.*Current::kCollection;
   (executor.*reveal(Refresh()))(Entities());
@@ -140,12 +148,12 @@ void silence(EventsExecutor & executor, Late & late)
   }
 }
 
-constexpr bool kServesEvents = true;
+bool is_events(rclcpp::Executor & executor) { return typeid(executor) == typeid(EventsExecutor); }
 
 #else
 
-void silence(EventsExecutor &, Late &) {}
-constexpr bool kServesEvents = false;  // its parts have other names
+void silence(rclcpp::Executor &, Late &) {}
+bool is_events(rclcpp::Executor &) { return false; }
 
 #endif
 
@@ -166,14 +174,14 @@ std::unique_ptr<Spinner> make_spinner(rclcpp::Executor & executor, Late & late)
     model.max_threads = static_cast<MultiThreadedExecutor &>(executor).get_number_of_threads();
     return std::make_unique<Spinner>(executor, options, engine_options(model), Of::kWaitSet);
   }
-  const bool is_events = kServesEvents && typeid(executor) == typeid(EventsExecutor);
-  if (is_events || typeid(executor) == typeid(SingleThreadedExecutor) || is_static(executor)) {
+  const bool has_events = is_events(executor);
+  if (has_events || typeid(executor) == typeid(SingleThreadedExecutor) || is_static(executor)) {
     const rclrt_front_end::PriorityEventsOptions model;
-    if (is_events) {
-      silence(static_cast<EventsExecutor &>(executor), late);
+    if (has_events) {
+      silence(executor, late);
     }
     return std::make_unique<Spinner>(
-      executor, options, engine_options(model), is_events ? Of::kEvents : Of::kWaitSet);
+      executor, options, engine_options(model), has_events ? Of::kEvents : Of::kWaitSet);
   }
   return nullptr;
 }

@@ -5,13 +5,21 @@
 // rclrt: it is linked to rclcpp alone, and runs twice, with librclrt_run preloaded and without.
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <rcutils/logging.h>
+#include <sched.h>
 
+#include <rclcpp/version.h>
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <builtin_interfaces/msg/time.hpp>
 #include <chrono>
+#include <cstdarg>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -308,45 +316,157 @@ TYPED_TEST(Made, runs_no_callback_beside_another_unless_it_has_several_threads)
   }
 }
 
-/// In the order of the file, which is none that rclcpp would choose. Their messages wait while the timer's callback runs.
-TYPED_TEST(Made, runs_callbacks_in_the_order_of_the_file)
+/// Five subscriptions of one group. Their messages wait while the timer's callback runs.
+struct Ordered
 {
-  const auto node = std::make_shared<rclcpp::Node>("ordered");
-  const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
-  rclcpp::SubscriptionOptions options;
-  options.callback_group = group;
+  Ordered()
+  {
+    rclcpp::SubscriptionOptions options;
+    options.callback_group = group;
+    for (const char * const name : {"a", "b", "c", "d", "e"}) {
+      subscriptions.push_back(node->create_subscription<Time>(
+        name, 10,
+        [this, name](Time::ConstSharedPtr) {
+          order += name;
+          ++count;
+        },
+        options));
+      publishers.push_back(node->create_publisher<Time>(name, 10));
+    }
+    timer = node->create_wall_timer(
+      10ms,
+      [this] {
+        for (const auto & publisher : publishers) {
+          publisher->publish(Time());
+        }
+        std::this_thread::sleep_for(50ms);
+        timer->cancel();
+      },
+      group);
+  }
+  rclcpp::Node::SharedPtr node = std::make_shared<rclcpp::Node>("ordered");
+  rclcpp::CallbackGroup::SharedPtr group =
+    node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
   std::string order;
   std::atomic<int> count{0};
   std::vector<rclcpp::Subscription<Time>::SharedPtr> subscriptions;
   std::vector<rclcpp::Publisher<Time>::SharedPtr> publishers;
-  for (const char * const name : {"a", "b", "c", "d", "e"}) {
-    subscriptions.push_back(node->create_subscription<Time>(
-      name, 10,
-      [&order, &count, name](Time::ConstSharedPtr) {
-        order += name;
-        ++count;
-      },
-      options));
-    publishers.push_back(node->create_publisher<Time>(name, 10));
-  }
   rclcpp::TimerBase::SharedPtr timer;
-  timer = node->create_wall_timer(
-    10ms,
-    [&] {
-      for (const auto & publisher : publishers) {
-        publisher->publish(Time());
-      }
-      std::this_thread::sleep_for(50ms);
-      timer->cancel();
-    },
-    group);
-  this->executor().add_node(node);
+};
+
+/// Which is none that rclcpp would choose.
+constexpr char kOrderOfFile[] = "dbeac";
+
+/// Jazzy's events executor is left alone.
+template <typename ExecutorT>
+bool is_served()
+{
+  return is_changed && (RCLCPP_VERSION_MAJOR >= 29 || !std::is_same_v<ExecutorT, EventsExecutor>);
+}
+
+TYPED_TEST(Made, runs_callbacks_in_the_order_of_the_file)
+{
+  Ordered ordered;
+  this->executor().add_node(ordered.node);
   Spin spin(this->executor());
-  EXPECT_TRUE(comes_true([&] { return count == 5; }));
+  EXPECT_TRUE(comes_true([&] { return ordered.count == 5; }));
   spin.end();
-  if (is_changed) {
-    EXPECT_EQ(order, "dbeac");
+  if (is_served<TypeParam>()) {
+    EXPECT_EQ(ordered.order, kOrderOfFile);
   }
+}
+
+std::atomic<int> order_only_lines{0};
+
+/// The file gives a callback of another node a policy, which spin_some() cannot put in force.
+TYPED_TEST(Made, runs_callbacks_in_the_order_of_the_file_where_it_is_called_in_a_loop_and_says_so)
+{
+  Ordered ordered;
+  const Counting urgent("urgent");
+  this->executor().add_node(ordered.node);
+  this->executor().add_node(urgent.node);
+  const auto before = rcutils_logging_get_output_handler();
+  rcutils_logging_set_output_handler([](
+                                       const rcutils_log_location_t *, int, const char *,
+                                       rcutils_time_point_value_t, const char * format,
+                                       va_list * arguments) {
+    std::array<char, 1000> text{};
+    std::vsnprintf(text.data(), text.size(), format, *arguments);
+    order_only_lines += std::strstr(text.data(), "the file gives their order") ? 1 : 0;
+  });
+  EXPECT_TRUE(comes_true([&] {
+    this->executor().spin_some();
+    return ordered.count == 5;
+  }));
+  rcutils_logging_set_output_handler(before);
+  if (is_served<TypeParam>()) {
+    EXPECT_EQ(ordered.order, kOrderOfFile);
+    EXPECT_EQ(order_only_lines, 1) << "once in a process";
+  }
+}
+
+TYPED_TEST(Made, runs_callbacks_with_the_cpus_and_the_policy_of_the_thread_that_spins)
+{
+  Counting counting("counting");
+  cpu_set_t one{};
+  CPU_SET(sched_getcpu(), &one);
+  sched_param third{};
+  third.sched_priority = 3;
+  std::atomic<bool> has_both{false};
+  bool may_have_fifo = false;
+  const auto timer = counting.node->create_wall_timer(1ms, [&] {
+    cpu_set_t here{};
+    sched_param priority{};
+    int policy = 0;
+    pthread_getaffinity_np(pthread_self(), sizeof(here), &here);
+    pthread_getschedparam(pthread_self(), &policy, &priority);
+    const bool has_policy = policy == SCHED_FIFO && priority.sched_priority == 3;
+    has_both = CPU_EQUAL(&here, &one) && (has_policy || !may_have_fifo);
+  });
+  this->executor().add_node(counting.node);
+  std::thread spins([&] {
+    pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+    may_have_fifo = pthread_setschedparam(pthread_self(), SCHED_FIFO, &third) == 0;
+    this->executor().spin();
+  });
+  EXPECT_TRUE(comes_true([&] { return has_both.load(); }));
+  EXPECT_TRUE(comes_true([this] { return this->executor().is_spinning(); }));
+  this->executor().cancel();
+  spins.join();
+}
+
+/// The middleware tells an executor that listens to it when that happens, and never again.
+TYPED_TEST(Made, runs_what_the_middleware_has_told_before_it_spins)
+{
+  const auto node = std::make_shared<rclcpp::Node>("told");
+  this->executor().add_node(node);
+  std::atomic<int> matched{0};
+  std::atomic<int> got{0};
+  rclcpp::PublisherOptions options;
+  options.event_callbacks.matched_callback = [&](rclcpp::MatchedInfo &) { ++matched; };
+  std::atomic<int> refused{0};
+  options.event_callbacks.incompatible_qos_callback = [&](rclcpp::QOSOfferedIncompatibleQoSInfo &) {
+    ++refused;
+  };
+  const auto publisher = node->create_publisher<Time>("told", 10, options);
+  const auto wants_more = node->create_subscription<Time>(
+    "told", rclcpp::QoS(10).transient_local(), [](Time::ConstSharedPtr) {});
+  const auto subscription =
+    node->create_subscription<Time>("told", 10, [&](Time::ConstSharedPtr) { ++got; });
+  const auto inside =
+    std::make_shared<rclcpp::Node>("inside", rclcpp::NodeOptions().use_intra_process_comms(true));
+  this->executor().add_node(inside);
+  std::atomic<int> got_inside{0};
+  const auto reader =
+    inside->create_subscription<Time>("inside", 10, [&](Time::ConstSharedPtr) { ++got_inside; });
+  const auto writer = inside->create_publisher<Time>("inside", 10);
+  EXPECT_TRUE(comes_true([&] { return publisher->get_subscription_count() == 1; }));
+  publisher->publish(Time());
+  writer->publish(Time());
+  std::this_thread::sleep_for(20ms);
+  const Spin spin(this->executor());
+  EXPECT_TRUE(
+    comes_true([&] { return matched == 1 && refused > 0 && got == 1 && got_inside == 1; }));
 }
 
 struct Derived : SingleThreadedExecutor

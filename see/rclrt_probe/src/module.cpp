@@ -141,11 +141,13 @@ std::string open(const std::string & folder, const std::string & rclcpp)
   return "";
 }
 
+/// Whether the library was opened, or cannot be. Relaxed: a thread that sees it late waits in open_if_rclcpp().
+std::atomic<bool> is_tried{false};
+
 /// Once there is rclcpp, once.
 void open_if_rclcpp()
 {
   static const char * const folder = std::getenv("RCLRT_RUN");
-  static std::atomic<bool> is_tried{false};  // relaxed: a thread that sees it late waits below
   std::string rclcpp;
   if (
     !folder || *folder == '\0' || is_tried.load(std::memory_order_relaxed) ||
@@ -170,7 +172,7 @@ __attribute__((destructor)) void ends()
 {
   try {
     std::string rclcpp;
-    if (dl_iterate_phdr(is_rclcpp, &rclcpp) != 0 && !calls_here(rclcpp)) {
+    if (!is_tried && dl_iterate_phdr(is_rclcpp, &rclcpp) != 0 && !calls_here(rclcpp)) {
       open_if_rclcpp();
     }
   } catch (...) {  // no memory
