@@ -161,7 +161,9 @@ bool is_events(rclcpp::Executor &) { return false; }
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 bool is_static(rclcpp::Executor & executor)
 {
-  return typeid(executor) == typeid(rclcpp::executors::StaticSingleThreadedExecutor);
+  // Humble's has nodes of its own, apart from the base class's.
+  return !RCLRT_RCLCPP_IS_HUMBLE &&
+         typeid(executor) == typeid(rclcpp::executors::StaticSingleThreadedExecutor);
 }
 #pragma GCC diagnostic pop
 
@@ -220,7 +222,7 @@ bool spin(
   Late late;
   Spinner * const spinner = spinner_of(*static_cast<rclcpp::Executor *>(executor), since, late);
   for (const auto & waitable : late) {
-    waitable->execute(waitable->take_data());
+    detail::execute(*waitable, waitable->take_data());
   }
   if (spinner) {
     (spinner->*function)(arguments...);

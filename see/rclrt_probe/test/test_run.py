@@ -37,6 +37,21 @@ def test_each_function_of_an_executor_is_served() -> None:
     assert (done.stdout.splitlines(), done.stderr, done.returncode) == (expected, "", 0)
 
 
+@pytest.mark.parametrize(
+    ("script", "served"),
+    [
+        ('"$0" & "$0"; wait; exec "$0"', 3),
+        ('exec env sh -c "exec $0"', 1),
+        ('for i in $(seq 30); do "$0" & done; wait', 30),
+    ],
+)
+def test_every_process_that_a_program_starts_or_becomes_is_served(script: str, served: int) -> None:
+    program = str(BUILD / "fake_spinning")
+    done = start("sh", "-c", script, program, RCLRT_RUN=str(PREFIX / "lib"))
+    assert (done.stdout.count("ours: spin\n"), done.stderr) == (served, "")
+    assert "theirs: single" not in done.stdout
+
+
 def test_an_executor_that_is_declined_is_rclcpps() -> None:
     done = start(BUILD / "fake_spinning", RCLRT_RUN=str(PREFIX / "lib"), FAKE_DECLINES="1")
     assert [line for line in done.stdout.splitlines() if "theirs" in line] == THEIRS

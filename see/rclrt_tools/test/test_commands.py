@@ -20,7 +20,7 @@ from types import SimpleNamespace
 import pytest
 from models import ROOT, SCHEMA
 from rclrt_analysis.plan.openings import read_open
-from rclrt_tools import cli
+from rclrt_tools import cli, preload
 from rclrt_tools.arguments import number_from, some_of
 from rclrt_tools.cli import build_parser, main
 from rclrt_tools.commands import bench
@@ -117,6 +117,19 @@ def test_a_verb_says_what_is_built_for_it(capsys: pytest.CaptureFixture[str]) ->
         assert needs_of(words, capsys).split() == target.split()
         for name in target.split():
             assert re.search(rf"(add_\w*|add_custom_target)\({name}\b", made), name
+
+
+def test_an_installation_that_is_sourced_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("librclrt_run.so", "librclrt_stock-9.9.so"):
+        (tmp_path / "lib").mkdir(exist_ok=True)
+        (tmp_path / "lib" / name).touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere:{tmp_path}")
+    for words in ("run --params p -- x", "observe -- x"):
+        assert needs_of(words, capsys) == "", words
+    assert preload.found() == tmp_path / "lib" / "librclrt_run.so"
+    assert preload.found("librclrt_stock-*.so") == tmp_path / "lib" / "librclrt_stock-9.9.so"
 
 
 def test_the_status_of_an_experiment_is_that_of_the_command(
