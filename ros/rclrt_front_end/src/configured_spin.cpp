@@ -114,9 +114,10 @@ bool ConfiguredEngine::look_at_threads()
   const bool is_complete = looks && MiddlewareThreads::instance().look();
   lock.lock();
   if (looks_ > 0) {
-    looks_ = is_complete ? 0 : looks_ + 1;
+    // Again after the first one: a thread may get its name later than the one that the middleware cannot do without.
+    looks_ = is_complete && looks_ > 1 ? 0 : looks_ + 1;
     // What was found in the beginning is told if it is still so after a second.
-    if (looks_ == 0 || looks_ > kLooksBeforeTold) {
+    if (is_complete || looks_ > kLooksBeforeTold) {
       tell_outranked();
     }
   }

@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <system_error>
+#include <thread>
 
 #include "rmw/features.h"
 #include "rmw/rmw.h"
@@ -56,19 +57,29 @@ Function * real(const char * name)
   return reinterpret_cast<Function *>(dlsym(RTLD_NEXT, name));
 }
 
-void rename_threads()
+/// How many it has renamed.
+std::size_t rename_threads(const std::vector<std::string> & names)
 {
-  const std::vector<std::string> & names = state().behaviour.threads;
   std::error_code error;
-  std::size_t next = 0;
+  std::size_t renamed = 0;
   for (const auto & entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
     std::string name;
     std::getline(std::ifstream(entry.path() / "comm"), name);
     const bool is_ours =
       name.rfind("dds.", 0) == 0 || std::find(names.begin(), names.end(), name) != names.end();
-    if (!names.empty() && is_ours) {
-      std::ofstream(entry.path() / "comm") << names[next++ % names.size()];
+    if (is_ours) {
+      std::ofstream(entry.path() / "comm") << names[renamed++ % names.size()];
     }
+  }
+  return renamed;
+}
+
+/// A thread has the name of its maker until it has run.
+void rename_threads()
+{
+  const std::vector<std::string> & names = state().behaviour.threads;
+  for (int i = 0; i < 1000 && !names.empty() && rename_threads(names) == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
