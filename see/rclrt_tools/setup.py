@@ -19,7 +19,7 @@ setup(
     ],
     license="Apache-2.0",
     author="The rclrt Authors",
-    author_email="maintainers@example.org",
+    author_email="nobody@rclrt.invalid",
     python_requires=">=3.10",
     install_requires=["jinja2", "numpy", "pyyaml", "rclrt_analysis"],
     extras_require={"export": ["mcap", "perfetto", "zstandard"], "top": ["textual"]},

@@ -19,6 +19,8 @@ include_guard(GLOBAL)
 set(RCLRT_CMAKE_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "")
 get_filename_component(_rclrt_root "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
 set(RCLRT_ROOT "${_rclrt_root}" CACHE INTERNAL "The repository")
+file(STRINGS "${RCLRT_ROOT}/VERSION" RCLRT_VERSION LIMIT_COUNT 1)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${RCLRT_ROOT}/VERSION")
 
 option(RCLRT_BUILD_TESTS "Build the tests" ON)
 option(RCLRT_WERROR "Treat warnings as errors" OFF)

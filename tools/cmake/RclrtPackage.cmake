@@ -67,7 +67,8 @@ function(rclrt_add_executable name)
 endfunction()
 
 # rclrt_install_package([DEPENDS <package>...])
-# Last call of a package: headers, package.xml, the ament index entry and the CMake config.
+# Last call of a package: headers, package.xml, the ament index entry and the CMake config with its version: before
+# 1.0 another minor version is another interface.
 # DEPENDS: what find_package() must find before our exported targets can be used.
 function(rclrt_install_package)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "DEPENDS")
@@ -99,7 +100,14 @@ function(rclrt_install_package)
   string(APPEND config "include(\"\${CMAKE_CURRENT_LIST_DIR}/${PROJECT_NAME}Targets.cmake\")\n")
   set(config_file "${CMAKE_CURRENT_BINARY_DIR}/${PROJECT_NAME}Config.cmake")
   file(WRITE "${config_file}" "${config}")
-  install(FILES "${config_file}" DESTINATION ${share}/cmake)
+  set(version_file "${CMAKE_CURRENT_BINARY_DIR}/${PROJECT_NAME}ConfigVersion.cmake")
+  write_basic_package_version_file("${version_file}" VERSION ${RCLRT_VERSION} COMPATIBILITY SameMinorVersion)
+  install(FILES "${config_file}" "${version_file}" DESTINATION ${share}/cmake)
+endfunction()
+
+# rclrt_tell_version(<file>): RCLRT_VERSION is known there, and nowhere else: another one compiles little.
+function(rclrt_tell_version file)
+  set_property(SOURCE ${file} APPEND PROPERTY COMPILE_DEFINITIONS "RCLRT_VERSION=\"${RCLRT_VERSION}\"")
 endfunction()
 
 macro(_rclrt_reject_unparsed function_name)

@@ -141,6 +141,15 @@ def test_a_source_without_a_licence_is_named(tmp_path: Path) -> None:
     assert f"{path}: no SPDX" in text
 
 
+@pytest.mark.parametrize("text", ["<version>9.9.9</version>", "<package></package>"])
+def test_another_version_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "package.xml"
+    path.write_text(text)
+    status, said = run("files", path)
+    assert status == 1
+    assert "VERSION tells" in said
+
+
 def test_data_owes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("\n" * 1000)

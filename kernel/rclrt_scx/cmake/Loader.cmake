@@ -34,6 +34,7 @@ set_source_files_properties(src/load.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION O
 target_compile_definitions(rclrt_scx_loader PRIVATE "RCLRT_SCX_OBJECT=\"${object}\"")
 set_source_files_properties(src/load.cpp PROPERTIES OBJECT_DEPENDS "${object}")
 
+rclrt_tell_version(src/main.cpp)
 rclrt_add_executable(rclrt_scx_cli SOURCES src/main.cpp LIBRARIES rclrt_scx_loader)
 set_target_properties(rclrt_scx_cli PROPERTIES OUTPUT_NAME scx)
 

@@ -225,6 +225,10 @@ int main(int argc, char ** argv)
     std::printf("%s", kUsage);
     return 0;
   }
+  if (verb == "--version") {
+    std::printf("rclrt scx " RCLRT_VERSION "\n");
+    return 0;
+  }
   Arguments arguments;
   const std::string wrong = parse(argc - 1, argv + 1, arguments);
   if (!wrong.empty()) {

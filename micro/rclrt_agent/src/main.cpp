@@ -23,6 +23,10 @@ int main(int argc, char ** argv)
       std::fprintf(stderr, "rclrt_agent: %s\n%s", error.what(), rclrt_agent::usage());
       return 1;
     }
+    if (arguments.version) {
+      std::puts("rclrt_agent " RCLRT_VERSION);
+      return 0;
+    }
     if (arguments.help) {
       std::fputs(rclrt_agent::usage(), stdout);
       return 0;

@@ -257,6 +257,10 @@ Arguments parse_arguments(const std::vector<std::string> & arguments)
       parsed.help = true;
       return parsed;
     }
+    if (word == "--version") {
+      parsed.version = true;
+      return parsed;
+    }
     if (word == "udp6" || word == "tcp6" || word == "canfd" || word == "pseudoterminal") {
       throw std::runtime_error(word + ": this agent has serial, multiserial, udp4 and tcp4");
     }

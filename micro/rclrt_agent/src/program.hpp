@@ -28,6 +28,7 @@ struct Arguments
   std::vector<NetOptions> tcp;
   std::string references;  ///< file of profiles
   bool help = false;
+  bool version = false;
 };
 
 /// `arguments`: without the program's name and without those of ROS. Throws std::runtime_error that says what

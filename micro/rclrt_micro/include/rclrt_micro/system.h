@@ -9,6 +9,8 @@
 
 #include "rclrt_micro/client.h"
 
+#define RCLRT_MICRO_VERSION "0.1.0"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
