@@ -10,11 +10,11 @@ from pathlib import Path
 
 from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, Policy, System
 from rclrt_analysis.model.document import parse_document
-from rclrt_analysis.model.read import build_system, read_model
+from rclrt_analysis.model.read import build_system, model_schema, read_model
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "try/rclrt_scenarios" / "models"
-SCHEMA = FOLDER / "model.schema.json"
+SCHEMA = model_schema()
 
 
 def shipped(name: str) -> System:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from rclrt_analysis.model import System
+from rclrt_analysis.model import System, model_schema
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
 from rclrt_benchmarks.contract import mixed
@@ -38,8 +38,9 @@ ISOLATED = Header(executor=1, model=layout.MODEL_ISOLATED, ordering=layout.ORDER
 
 def model(text: str) -> System:
     """Return the system of a text; `schema` and `name` are added."""
-    schema = ROOT / "try/rclrt_scenarios/models/model.schema.json"
-    return build_system(parse_document(f"schema: 1\nname: test\n{text}", "test.yaml"), schema)
+    return build_system(
+        parse_document(f"schema: 1\nname: test\n{text}", "test.yaml"), model_schema()
+    )
 
 
 def timer(name: str, period: int) -> Entry:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -212,7 +211,7 @@ def _nothing_open(document: Document, content: dict[str, Any]) -> dict[str, Any]
     """Refuse what only a plan can fill in."""
     problems = [
         f"{document.where(('executors', i, 'kind'))}: the kind of '{item['name']}' is open. "
-        "./rclrt plan chooses one; or use one of " + ", ".join(kind.value for kind in ExecutorKind)
+        "rclrt plan chooses one; or use one of " + ", ".join(kind.value for kind in ExecutorKind)
         for i, item in enumerate(content["executors"])
         if item["kind"] == "open"
     ]
@@ -281,9 +280,8 @@ def build_system(
 
 
 def model_schema() -> Path:
-    """Return the schema of models in the tree that `./rclrt` names."""
-    tree = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    return tree / "try/rclrt_scenarios/models/model.schema.json"
+    """Return the schema of models, which lies beside this module."""
+    return Path(__file__).with_name("model.schema.json")
 
 
 def read_model(path: Path, schema: Path) -> System:
@@ -294,7 +292,7 @@ def read_model(path: Path, schema: Path) -> System:
     path
         The model, YAML.
     schema
-        `try/rclrt_scenarios/models/model.schema.json`.
+        What `model_schema()` returns.
 
     Raises
     ------

@@ -31,7 +31,7 @@ def observe(
     traces
         Each with a name for its executor.
     schema
-        `try/rclrt_scenarios/models/model.schema.json`.
+        What `rclrt_analysis.model.model_schema()` returns.
     executor
         Kind of the executors whose trace does not say it.
 

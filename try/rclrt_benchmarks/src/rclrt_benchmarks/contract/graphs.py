@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from rclrt_analysis.model import System
+from rclrt_analysis.model import System, model_schema
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
 from rclrt_tools.observe import observe, to_yaml
@@ -20,7 +20,7 @@ from rclrt_tools.watch.sources import watch_files
 
 from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
 from rclrt_benchmarks.contract.machine import Stalls, Strangers
-from rclrt_benchmarks.contract.robot import WARM_UP_S, Robot, Setting, schema
+from rclrt_benchmarks.contract.robot import WARM_UP_S, Robot, Setting
 
 PERIODS_MS = (20, 25, 40, 50, 80, 100, 160, 200)
 MOST_LOAD = 0.5
@@ -112,5 +112,5 @@ def twice(setting: Setting, number: int, cpus: Sequence[int]) -> Pair:
 
 
 def _model(folder: Path) -> System:
-    observed = observe(named_traces([folder]), schema())
-    return build_system(parse_document(to_yaml(observed), "the model"), schema())
+    observed = observe(named_traces([folder]), model_schema())
+    return build_system(parse_document(to_yaml(observed), "the model"), model_schema())

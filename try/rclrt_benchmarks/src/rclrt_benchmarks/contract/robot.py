@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rclrt_analysis.model import System
+from rclrt_analysis.model import System, model_schema
 from rclrt_analysis.plan.openings import Opening, read_open
 from rclrt_analysis.plan.parameters import applied, read_plan
 from rclrt_tools import cli
@@ -34,14 +34,9 @@ from rclrt_tools.watch.watch import Watch
 
 from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
 from rclrt_benchmarks.contract.machine import Stalls, Strangers
-from rclrt_benchmarks.harness.frame import FailedError, source
+from rclrt_benchmarks.harness.frame import FailedError
 
 WARM_UP_S = 0.6
-
-
-def schema() -> Path:
-    """Return the schema of models."""
-    return source() / "try/rclrt_scenarios" / "models" / "model.schema.json"
 
 
 @dataclass
@@ -201,7 +196,7 @@ class Enforced:
 
 def enforced(model: Path, path: Path) -> Enforced:
     """Return the system of a model under its plan."""
-    opening: Opening = read_open(model, schema())
+    opening: Opening = read_open(model, model_schema())
     file = read_plan(path)
     (kind,) = {one["kind"] for one in file.executors.values()}
     return Enforced(applied(opening, file), path, kind)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from rclrt_analysis.model import model_schema
 from rclrt_tools.observe.advice import advise, parameters
 from rclrt_tools.reference.environment import BackgroundLoad
 from rclrt_tools.watch.sources import watch_files
@@ -27,7 +28,6 @@ from rclrt_benchmarks.contract.robot import (
     enforced,
     judged,
     plan,
-    schema,
 )
 from rclrt_benchmarks.harness.frame import source
 
@@ -150,7 +150,7 @@ def tried(setting: Setting, cpus: Sequence[int]) -> Trial:
     with BackgroundLoad(set(cpus), effort.load):
         robot.observe("wait_set_multi", effort.seconds, traces)
     costs = setting.overheads
-    advice = advise(traces_of(traces), schema(), KIND, cpus[:1], costs, FACTOR, MARGIN_NS)
+    advice = advise(traces_of(traces), model_schema(), KIND, cpus[:1], costs, FACTOR, MARGIN_NS)
     file = traces / "rclrt.yaml"
     file.write_text(parameters(advice), encoding="utf-8")
     watch, stalls, strangers = beside_load(robot, Judged(advice.chosen.system), effort, KIND, file)

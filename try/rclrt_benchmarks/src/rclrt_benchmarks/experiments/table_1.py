@@ -54,12 +54,12 @@ def bounds_of(level: int, release_ms: float | None = None) -> dict[str, dict[str
     from dataclasses import replace
 
     from rclrt_analysis.bounds.analyse import analyse
-    from rclrt_analysis.model import ModelError, read_model
+    from rclrt_analysis.model import ModelError, model_schema, read_model
 
     folder = source() / "try/rclrt_scenarios/models"
     try:
         path = folder / f"teper_seven_timers_{level}.yaml"
-        system = read_model(path, folder / "model.schema.json")
+        system = read_model(path, model_schema())
     except ModelError as error:
         raise FailedError(str(error)) from error
     if release_ms is not None:
