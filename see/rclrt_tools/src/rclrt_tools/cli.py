@@ -15,6 +15,9 @@ package has verbs of its own in its modules. A verb has
 and the usage if they are wrong. `./rclrt` does so before it installs or builds anything, with
 whatever Python the machine has; so these modules import nothing but the standard library until
 `run` is called.
+
+The command `rclrt` that pip installs has the same verbs. What they need and is not installed, it
+cannot make: in a tree it hands the verb over to the script, elsewhere it says what is missing.
 """
 
 from __future__ import annotations
@@ -31,10 +34,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rclrt_tools import commands
+from rclrt_tools import __version__, commands, places
+from rclrt_tools.arguments import done_by_the_script
+from rclrt_tools.completion import candidates
 
-INTERRUPTED, BROKEN_PIPE = 128 + 2, 128 + 13
+MISSING, INTERRUPTED, BROKEN_PIPE = 2, 128 + 2, 128 + 13
 """As the shell says of a program that SIGINT or SIGPIPE has ended."""
+
+PROGRAMS = {
+    "rclrt_reference_system": "rclrt_reference_system",
+    "cost_of_a_job": "rclrt_benchmarks",
+}
+"""Programs that verbs need, which an installation may have, with their packages."""
 
 GROUPS = {
     "try": ("demo", "bench"),
@@ -44,6 +55,14 @@ GROUPS = {
     "develop": ("build", "test"),
 }
 """The verbs by what they are for, in the order of the help. `help VERB` is `VERB --help`."""
+
+IN_TREE = (
+    "What is built uses the ROS 2\n"
+    "installation that is sourced, or else brings ROS 2's lower layers from PyPI."
+)
+INSTALLED = (
+    "In bash this completes verbs and\noptions: complete -o default -C 'rclrt --complete' rclrt"
+)
 
 
 class _Verb(argparse.ArgumentParser):
@@ -61,6 +80,9 @@ class _Verb(argparse.ArgumentParser):
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._is_inside = False
+
+    def format_help(self) -> str:
+        return re.sub(r"\./rclrt(?![\w-])", places.me(), super().format_help())
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         known = [str(choice) for choice in action.choices or ()]
@@ -107,36 +129,26 @@ def _first_line(module: ModuleType) -> str:
     return (module.__doc__ or "").strip().partition("\n")[0]
 
 
-def _version() -> str:
-    source = Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
-    try:
-        text = (source / "see/rclrt_tools" / "package.xml").read_text(encoding="utf-8")
-    except OSError:
-        text = ""
-    found = re.search("<version>(.*)</version>", text)
-    return f"rclrt {found[1] if found else 'of an unknown version'}"
-
-
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all verbs that have a module."""
     verbs = dict(verbs_in(commands.__name__))
     parser = _Verb(
-        prog="./rclrt",
-        usage="./rclrt [-h] [--version] VERB ...",
+        prog=places.me(),
+        usage=f"{places.me()} [-h] [--version] VERB ...",
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="\n".join(
             f"{group}\n" + "".join(f"    {name:10}{_first_line(verbs[name])}\n" for name in names)
             for group, names in GROUPS.items()
         ),
-        epilog="./rclrt VERB --help says more of a verb. What is built uses the ROS 2\n"
-        "installation that is sourced, or else brings ROS 2's lower layers from PyPI.",
+        epilog="./rclrt VERB --help says more of a verb. "
+        + (IN_TREE if places.by_script() else INSTALLED),
     )
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--version", action="version", version=_version())
+    parser.add_argument("--version", action="version", version=f"rclrt {__version__}")
     order = ((name, verbs[name]) for names in GROUPS.values() for name in names)
     # The description lists them, so argparse's section of one argument named verb is not shown.
-    add_verbs(parser, order, in_list=False, dest="verb", prog="./rclrt", help=argparse.SUPPRESS)
+    add_verbs(parser, order, in_list=False, dest="verb", prog=places.me(), help=argparse.SUPPRESS)
     return parser
 
 
@@ -148,14 +160,39 @@ def command(*words: str) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["--complete"]:
+        line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))]
+        print(*candidates(build_parser(), line), sep="\n")
+        return 0
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     arguments = build_parser().parse_args(words)
     if not arguments.check:
-        return run(arguments)
-    needs = getattr(arguments.verb_module, "needs", None)
-    print(*(needs(arguments) if needs else ()))
+        return run(arguments) if places.by_script() else _run_installed(arguments, words)
+    print(*_needs(arguments))
     return 0
+
+
+def _needs(arguments: argparse.Namespace) -> tuple[str, ...]:
+    needs = getattr(arguments.verb_module, "needs", None)
+    return tuple(needs(arguments)) if needs else ()
+
+
+def _run_installed(arguments: argparse.Namespace, words: Sequence[str]) -> int:
+    """Run a verb as the installed command, or what runs it instead."""
+    verb = arguments.verb
+    is_scripts = arguments.verb_module.run is done_by_the_script
+    needs = [name for name in _needs(arguments) if name != "rclpy"]
+    if not is_scripts and all(PROGRAMS.get(n) and places.installed(PROGRAMS[n], n) for n in needs):
+        return run(arguments)
+    program = (tree := places.tree()) and tree / "rclrt"
+    if verb == "scx" and not program:
+        program, words = places.installed("rclrt_scx", "scx"), words[1:]
+    if program:
+        os.execv(program, [str(program), *words])
+    why = places.NOT_A_TREE if verb in ("bench", "build", "test") else places.MISSING
+    print(f"rclrt {verb} {why.format(verb=verb)}", file=sys.stderr)
+    return MISSING
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from rclrt_tools import places
+
 NOT_FOUND = 127
 NOT_RUN = 126
 LIBRARY = "librclrt_run.so"
@@ -28,10 +30,10 @@ def environment(library: Path, ours: dict[str, str], given: dict[str, str]) -> d
 
 
 def installed() -> list[Path]:
-    """Return the folders of libraries of the installations that are sourced."""
-    prefixes = filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(":"))
-    folders = (Path(prefix) / "lib" for prefix in prefixes)
-    return [folder.absolute() for folder in folders if (folder / LIBRARY).exists()]
+    """Return the folders that our libraries are installed in."""
+    folders = [prefix / "lib" for prefix in places.prefixes()]
+    folders += [path for folder in folders for path in folder.glob("*-linux-gnu")]
+    return [folder for folder in folders if (folder / LIBRARY).exists()]
 
 
 def found(pattern: str = LIBRARY) -> Path | None:

@@ -13,8 +13,13 @@ from pathlib import Path
 
 if __name__ == "__main__":
     here = Path(__file__).resolve()
-    # In this tree the library lies in another folder; installed, beside this package.
-    sys.path[:0] = map(str, (here.parents[1], here.parents[4] / "prove/rclrt_analysis/src"))
+    # In this tree the library lies in another folder; installed, beside this package, where this
+    # Python may look (but last: other packages are there, too), or may not.
+    library = here.parents[4] / "prove/rclrt_analysis/src"
+    if library.exists():
+        sys.path[:0] = map(str, (here.parents[1], library))
+    elif str(here.parents[1]) not in sys.path:
+        sys.path.append(str(here.parents[1]))
     sys.path += filter(os.path.isabs, os.environ.get("PYTHONPATH", "").split(":"))
     from rclrt_tools.cli import main
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from rclrt_tools.apply.parts import KINDS, Parts, Target, from_json, to_json, whole
 from rclrt_tools.live.files import printable
+from rclrt_tools.places import me
 
 NAMES = ("held.0", "held.1")
 MOST_BYTES = 1 << 24
@@ -103,7 +104,7 @@ class Store:
         except OSError as error:
             self.close()
             if isinstance(error, BlockingIOError):
-                text = "another ./rclrt apply of this user runs: end that first"
+                text = f"another {me()} apply of this user runs: end that first"
                 raise StateError(text) from error
             raise StateError(f"{folder}: {error.strerror}") from error
 

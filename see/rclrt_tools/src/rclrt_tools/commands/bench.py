@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import pkgutil
 import sys
 from pathlib import Path
 from types import ModuleType
 
+from rclrt_tools.places import tree
+
 
 def experiments() -> dict[str, ModuleType]:
     """Return the module of every experiment, by name (with - for _)."""
-    source = Path(os.environ.get("RCLRT_SOURCE_DIR", ".")) / "try/rclrt_benchmarks/src"
+    source = (tree() or Path()) / "try/rclrt_benchmarks/src"
     folder = source / "rclrt_benchmarks" / "experiments"
     if str(source) not in sys.path:
         sys.path.insert(1, str(source))
@@ -39,14 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the experiments, each with its options."""
     from rclrt_tools.cli import add_verbs
 
-    add_verbs(parser, experiments().items(), dest="name", metavar="NAME")
+    if found := experiments():
+        add_verbs(parser, found.items(), dest="name", metavar="NAME")
+    else:  # They are not installed.
+        parser.add_argument("words", nargs=argparse.REMAINDER, metavar="NAME", help="in a tree")
 
 
 def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
     """Return what the experiment needs; nothing if it only lists."""
     if getattr(arguments, "list", False):
         return ()
-    found: tuple[str, ...] = getattr(arguments.name_module, "NEEDS", ("rclrt_programs",))
+    module = getattr(arguments, "name_module", None)
+    found: tuple[str, ...] = getattr(module, "NEEDS", ("rclrt_programs",))
     return found
 
 

@@ -15,14 +15,11 @@ import os
 from pathlib import Path
 
 from rclrt_tools.arguments import writable_file
+from rclrt_tools.places import prefixes, tree
 from rclrt_tools.reference.program import DEMO_EXECUTORS, EXECUTORS, LOADS
 
 DEFAULT_DURATION_S = 230.0
 MAX_WORK_MS = 10_000.0
-
-
-def _source() -> Path:
-    return Path(os.environ.get("RCLRT_SOURCE_DIR", "."))
 
 
 def _executors(text: str) -> list[str]:
@@ -139,5 +136,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
     from rclrt_tools.reference.demonstration import demonstrate
 
-    default = _source() / "try/rclrt_scenarios" / "autoware_reference_system.yaml"
-    return demonstrate(arguments, arguments.scenario or default, _source())
+    source = tree() or Path()
+    places = [source / "try", *(prefix / "share" for prefix in prefixes())]
+    paths = [place / "rclrt_scenarios" / "autoware_reference_system.yaml" for place in places]
+    default = next((path for path in paths if path.exists()), paths[0])
+    return demonstrate(arguments, arguments.scenario or default, source)

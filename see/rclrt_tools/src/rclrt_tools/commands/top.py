@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rclrt_tools.arguments import writable_file
+from rclrt_tools.places import me
 
 if TYPE_CHECKING:
     from rclrt_tools.live.watch import Watch
@@ -167,6 +168,6 @@ def _once(arguments: argparse.Namespace) -> int:
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
         print(to_text(snapshot, width, arguments.findings))
     if not snapshot.followed and not snapshot.outside:
-        print("no executor runs: see ./rclrt trace list", file=sys.stderr)
+        print(f"no executor runs: see {me()} trace list", file=sys.stderr)
         return 1
     return 0

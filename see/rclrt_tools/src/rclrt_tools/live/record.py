@@ -21,6 +21,7 @@ from typing import BinaryIO
 from rclrt_tools import cli
 from rclrt_tools.live.files import BORN, STATE, Process, Running, reason, stat_of
 from rclrt_tools.live.follow import Follower
+from rclrt_tools.places import me
 from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import TraceError
 
@@ -184,7 +185,7 @@ def start(folder: Path, options: list[str]) -> str:
             raise ValueError(log.read_text(encoding="utf-8").strip() or "it ended at once")
         time.sleep(0.02)
     child.returncode = 0  # It goes on without us.
-    return f"process {child.pid} records into {folder}; ./rclrt trace stop -o {folder} ends it"
+    return f"process {child.pid} records into {folder}; {me()} trace stop -o {folder} ends it"
 
 
 def stop(folder: Path) -> str:

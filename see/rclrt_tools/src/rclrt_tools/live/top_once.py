@@ -10,6 +10,7 @@ from typing import Any
 from rclrt_tools.live.table import Table, Value
 from rclrt_tools.live.top_tables import callbacks, findings, processes, tables, threads
 from rclrt_tools.live.watch import Snapshot
+from rclrt_tools.places import me
 from rclrt_tools.trace import layout
 
 
@@ -23,7 +24,7 @@ def to_text(snapshot: Snapshot, width: int | None, only_findings: bool = False) 
     parts = ["\n".join(_lines(table, width)) for table in shown]
     if snapshot.outside and not only_findings:
         text = "of the processes that are outside callbacks and messages are not known"
-        parts.append(f"{text}: start them under ./rclrt observe")
+        parts.append(f"{text}: start them under {me()} observe")
     return "\n\n".join(parts)
 
 

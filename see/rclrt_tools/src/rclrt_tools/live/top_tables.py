@@ -14,6 +14,7 @@ import numpy as np
 from rclrt_tools.live.table import Column, Table, Value, count, ms, number, percent, text
 from rclrt_tools.live.threads import ranges
 from rclrt_tools.live.watch import Snapshot, Watched
+from rclrt_tools.places import me
 from rclrt_tools.trace import layout
 from rclrt_tools.watch.chains import shown_state
 
@@ -284,7 +285,7 @@ def findings(snapshot: Snapshot) -> list[Finding]:
         if one.state == "killed":
             end = int(one.activity.newest["end_ns"].max(initial=0))
             when = f"; its newest job ended {_age(snapshot.now_ns - end)} ago" if end else ""
-            remedy = f"its last records: ./rclrt trace info {one.path}"
+            remedy = f"its last records: {me()} trace info {one.path}"
             said.append((None, "killed", f"was killed or has crashed{when}; {remedy}", 1))
         elif one.followed:
             said += _of_executor(one, snapshot.now_ns)

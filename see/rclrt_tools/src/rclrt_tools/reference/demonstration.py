@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from rclrt_tools.places import me
 from rclrt_tools.reference import environment, page, study, table
 from rclrt_tools.reference.environment import PROCESSES_A_CPU, BackgroundLoad
 from rclrt_tools.reference.program import (
@@ -41,7 +42,7 @@ def say(text: str) -> None:
 
 def complain(text: str, status: int) -> int:
     """Say why it ends, and return `status`."""
-    print(f"./rclrt demo: {text}", file=sys.stderr)
+    print(f"{me()} demo: {text}", file=sys.stderr)
     return status
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from rclrt_tools import places
+
 WARM_UP_S = 0.6
 # Discovery and the end of a run may take long on a machine that is busy.
 PATIENCE_S = 60.0
@@ -202,9 +204,8 @@ def apart_from_others() -> dict[str, str]:
 
 
 def find_program() -> Path:
-    """Return the program of this build: `./rclrt` says where that is."""
-    build = Path(os.environ.get("RCLRT_BUILD_DIR", "build"))
-    return build / "rclrt_reference_system" / "rclrt_reference_system"
+    """Return the program, of this build or installed."""
+    return places.program("rclrt_reference_system", "rclrt_reference_system")
 
 
 QUIET = "quiet"

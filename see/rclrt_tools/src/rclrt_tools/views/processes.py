@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rclrt_tools.places import me
 from rclrt_tools.trace import TraceError, TraceReader, layout
 
 
@@ -88,8 +89,8 @@ def to_text(folder: Path, found: list[Process]) -> str:
     files = sum(process.files for process in found)
     lines += [
         f"{files} files of {len(found)} processes in {folder}",
-        f"  ./rclrt trace info {folder}",
-        f"  ./rclrt trace export --perfetto robot.pftrace {folder}",
-        f"  ./rclrt trace advise {folder}",
+        f"  {me()} trace info {folder}",
+        f"  {me()} trace export --perfetto robot.pftrace {folder}",
+        f"  {me()} trace advise {folder}",
     ]
     return "\n".join(lines)

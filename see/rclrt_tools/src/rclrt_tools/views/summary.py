@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rclrt_tools.places import me
 from rclrt_tools.statistics import samples_needed
 from rclrt_tools.trace import NO_DEADLINE, Entry, Records, layout
 from rclrt_tools.views.blockers import Blockers
@@ -278,7 +279,7 @@ def _twice(sources: Sequence[Source], summary: Summary) -> list[str]:
             key = (header.boot_id, header.process, row.name)
             seen.setdefault(key, set()).add(header.model == layout.MODEL_UNKNOWN)
     return [
-        f"process {process} is in two recordings, by ./rclrt observe and by its executors: its "
+        f"process {process} is in two recordings, by {me()} observe and by its executors: its "
         "jobs are in both"
         for process in sorted({key[1] for key, kinds in seen.items() if len(kinds) > 1})
     ]

@@ -12,6 +12,7 @@ from rclrt_analysis.model import System
 from rclrt_analysis.plan.placement import NAME as TIMER_THREAD
 
 from rclrt_tools.live.files import printable
+from rclrt_tools.places import me
 from rclrt_tools.statistics import percentile
 from rclrt_tools.trace.layout import Entry, Header, Records
 from rclrt_tools.watch.assumptions import Assumptions, Names
@@ -221,7 +222,7 @@ def verdict(watch: Watch) -> str:
     if watch.result.no_verdict:
         return f"{met}; the model proves nothing: {watch.result.no_verdict[0]}"
     if not watch.result.met:
-        return f"{met}, not proved: see ./rclrt analyze"
+        return f"{met}, not proved: see {me()} analyze"
     if watch.assumptions.broken:
         return f"{met}, no longer proved"
     return met if watch.unseen else f"{met}, proved"

@@ -16,11 +16,11 @@ import os
 import platform
 import subprocess
 import sys
-from pathlib import Path
 
 from rclrt_tools.arguments import positive, writable_file
+from rclrt_tools.places import program as program_of
 
-PROGRAM = Path("rclrt_benchmarks") / "cost_of_a_job"
+PROGRAM = "cost_of_a_job"
 
 
 def _cpus(text: str) -> list[int]:
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def needs(_: argparse.Namespace) -> tuple[str, ...]:
     """Return the program that measures."""
-    return (PROGRAM.name,)
+    return (PROGRAM,)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_tools.calibration import SKIPPED, read_samples, to_text, to_yaml
     from rclrt_tools.reference.program import ends_with_us
 
-    program = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / PROGRAM
+    program = program_of("rclrt_benchmarks", PROGRAM)
     if not program.exists():
         print(f"there is no {program}: run ./rclrt build", file=sys.stderr)
         return 1

@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from rclrt_tools.arguments import keep_apart, trace_files, writable_file
+from rclrt_tools.places import me
 
 VERBS = {
     "list": "the executors that run, and those whose programs were killed",
@@ -233,7 +234,7 @@ def _record(arguments: argparse.Namespace) -> int:
     for recording in done:
         print(f"{recording.path}: {recording.count} records, {recording.follower.missed} lost")
     if not done:
-        print("no executor has run: see ./rclrt trace list", file=sys.stderr)
+        print(f"no executor has run: see {me()} trace list", file=sys.stderr)
     return 0 if done else 1
 
 

@@ -11,6 +11,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from rclrt_tools.places import me
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -38,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(reason(error), file=sys.stderr)
         return 2
     if not parts:
-        where = "in these traces" if arguments.traces else "that run: see ./rclrt trace list"
+        where = "in these traces" if arguments.traces else f"that run: see {me()} trace list"
         print(f"there are no callbacks of executors {where}", file=sys.stderr)
         return 1
     running = {}
