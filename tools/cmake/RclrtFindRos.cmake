@@ -17,6 +17,8 @@
 
 include_guard(GLOBAL)
 
+include("${CMAKE_CURRENT_LIST_DIR}/RclrtRosWheels.cmake")
+
 # Decides which ROS 2 it is, once; also which Python runs generators and tests.
 macro(_rclrt_choose_ros)
   if(NOT DEFINED RCLRT_ROS_FROM_PYPI)
@@ -82,7 +84,7 @@ macro(rclrt_find_ros)
     endif()
   endforeach()
   if(RCLRT_ROS_FROM_PYPI)
-    _rclrt_heal_pypi_targets()
+    rclrt_heal_ros_wheels()
   endif()
 endmacro()
 
@@ -99,12 +101,9 @@ function(rclrt_message_target package)
 endfunction()
 
 macro(_rclrt_use_pypi_prefix)
-  # Libraries that the wheels brought along (hashed names) lie beside the Python packages.
-  file(GLOB _rclrt_library_dirs "${RCLRT_ROS_PREFIX}/lib/python3.*/site-packages/ros_*.libs")
-  list(PREPEND _rclrt_library_dirs "${RCLRT_ROS_PREFIX}/lib")
-  list(PREPEND CMAKE_PREFIX_PATH "${RCLRT_ROS_PREFIX}")
-  list(PREPEND CMAKE_MODULE_PATH "${RCLRT_CMAKE_DIR}/pypi")
-  set(ENV{AMENT_PREFIX_PATH} "${RCLRT_ROS_PREFIX}")
+  set(_rclrt_uses_wheels TRUE)  # In this package: its config finds them, too.
+  rclrt_use_ros_wheels("${RCLRT_ROS_PREFIX}")
+  set(_rclrt_library_dirs "${RCLRT_WHEEL_LIBRARY_DIRS}")
   set(RCLRT_ROS_LIBRARY_PATH "${_rclrt_library_dirs}" CACHE INTERNAL "")
   # The wheels re-execute Python to set LD_LIBRARY_PATH unless told that it is done.
   set(RCLRT_ROS_ENVIRONMENT
@@ -114,7 +113,7 @@ endmacro()
 # rclrt_heal_ros(): after a find_package() that may have found more of ROS.
 macro(rclrt_heal_ros)
   if(RCLRT_ROS_FROM_PYPI)
-    _rclrt_heal_pypi_targets()
+    rclrt_heal_ros_wheels()
   endif()
 endmacro()
 
@@ -142,43 +141,4 @@ endmacro()
 # RCLRT_STD_SRVS.
 macro(rclrt_use_std_srvs library)
   _rclrt_use_messages(${library} std_srvs "no service for traces")
-endmacro()
-
-# Corrects what is particular to the machine that built the wheels.
-macro(_rclrt_heal_pypi_targets)
-  get_directory_property(_rclrt_imported IMPORTED_TARGETS)
-  foreach(_rclrt_target IN LISTS _rclrt_imported)
-    if(_rclrt_target MATCHES "__rosidl_generator_py$")
-      # They name the Python headers of that machine, and CMake stops at a missing directory.
-      set_property(TARGET ${_rclrt_target} PROPERTY INTERFACE_INCLUDE_DIRECTORIES "")
-    endif()
-  endforeach()
-  foreach(_rclrt_target IN ITEMS fastdds fastrtps)  # Jazzy's is called fastrtps
-    if(TARGET ${_rclrt_target})
-      # It names /usr/lib64/libtinyxml2.so; the wheel carries the one that Fast DDS really uses.
-      get_target_property(_rclrt_libraries ${_rclrt_target} INTERFACE_LINK_LIBRARIES)
-      list(FILTER _rclrt_libraries EXCLUDE REGEX "libtinyxml2")
-      set_property(TARGET ${_rclrt_target}
-        PROPERTY INTERFACE_LINK_LIBRARIES "${_rclrt_libraries}")
-    endif()
-  endforeach()
-  if(TARGET tracetools::tracetools)
-    # It names liblttng-ust, which the wheel's libtracetools.so does without.
-    get_target_property(_rclrt_libraries tracetools::tracetools INTERFACE_LINK_LIBRARIES)
-    list(FILTER _rclrt_libraries EXCLUDE REGEX "lttng")
-    set_property(TARGET tracetools::tracetools
-      PROPERTY INTERFACE_LINK_LIBRARIES "${_rclrt_libraries}")
-  endif()
-  # librcl.so and the message libraries need *__rosidl_generator_py.so, which expect the interpreter
-  # to be in the process: "undefined symbol: PyExc_RuntimeError" otherwise. A linker that drops
-  # unneeded libraries would drop it again, since our own code uses none of it.
-  find_package(Python3 REQUIRED COMPONENTS Interpreter Development.Embed)
-  get_target_property(_rclrt_libraries rcl::rcl INTERFACE_LINK_LIBRARIES)
-  list(GET Python3_LIBRARIES 0 _rclrt_libpython)
-  if(NOT "rclrt_libpython" IN_LIST _rclrt_libraries)
-    add_library(rclrt_libpython INTERFACE IMPORTED)
-    target_link_libraries(rclrt_libpython INTERFACE
-      "-Wl,--push-state,--no-as-needed ${_rclrt_libpython} -Wl,--pop-state")
-    set_property(TARGET rcl::rcl APPEND PROPERTY INTERFACE_LINK_LIBRARIES rclrt_libpython)
-  endif()
 endmacro()

@@ -21,7 +21,7 @@ function(rclrt_generate_messages)
     find_package(${package} REQUIRED)
   endforeach()
   if(RCLRT_ROS_FROM_PYPI)
-    _rclrt_heal_pypi_targets()
+    rclrt_heal_ros_wheels()
   endif()
 
   # The type supports are looked up by library name at run time, so they are always shared.

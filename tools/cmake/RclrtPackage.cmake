@@ -19,7 +19,7 @@ macro(rclrt_find)
         rclrt_message_target(${_rclrt_package})
       endif()
       if(RCLRT_ROS_FROM_PYPI)
-        _rclrt_heal_pypi_targets()  # it may have found more of ROS
+        rclrt_heal_ros_wheels()  # it may have found more of ROS
       endif()
     endif()
   endforeach()
@@ -89,14 +89,29 @@ function(rclrt_install_package)
   endif()
   install(EXPORT ${PROJECT_NAME}Targets NAMESPACE ${PROJECT_NAME}:: DESTINATION ${share}/cmake)
   set(config "include(CMakeFindDependencyMacro)\n")
+  if(_rclrt_uses_wheels)
+    install(FILES "${RCLRT_CMAKE_DIR}/RclrtRosWheels.cmake" DESTINATION ${share}/cmake)
+    install(DIRECTORY "${RCLRT_CMAKE_DIR}/pypi" DESTINATION ${share}/cmake)
+    string(APPEND config "if(NOT DEFINED RCLRT_ROS_FROM_PYPI)  # Else it is a package of rclrt, which knows.\n"
+      "  include(\"\${CMAKE_CURRENT_LIST_DIR}/RclrtRosWheels.cmake\")\n"
+      "  rclrt_use_ros_wheels(\"${RCLRT_ROS_PREFIX}\")\n"
+      "endif()\n")
+  endif()
   foreach(package IN LISTS arg_DEPENDS)
     string(APPEND config "find_dependency(${package})\n"
       # A message package: give it the one target name that our own exports use.
       "if(DEFINED ${package}_IDL_FILES AND NOT TARGET ${package}::${package})\n"
       "  add_library(${package}::${package} INTERFACE IMPORTED)\n"
-      "  target_link_libraries(${package}::${package} INTERFACE \${${package}_TARGETS})\n"
+      "  set(_rclrt_messages \${${package}_TARGETS})\n"
+      "  list(FILTER _rclrt_messages EXCLUDE REGEX __rosidl_generator_py\$)\n"
+      "  target_link_libraries(${package}::${package} INTERFACE \${_rclrt_messages})\n"
       "endif()\n")
   endforeach()
+  if(_rclrt_uses_wheels)
+    string(APPEND config "if(NOT DEFINED RCLRT_ROS_FROM_PYPI AND TARGET rcl::rcl)\n"
+      "  rclrt_heal_ros_wheels()\n"
+      "endif()\n")
+  endif()
   string(APPEND config "include(\"\${CMAKE_CURRENT_LIST_DIR}/${PROJECT_NAME}Targets.cmake\")\n")
   set(config_file "${CMAKE_CURRENT_BINARY_DIR}/${PROJECT_NAME}Config.cmake")
   file(WRITE "${config_file}" "${config}")

@@ -1,0 +1,97 @@
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packages of this build, installed in a folder, in a program that lies in another one.
+
+Nothing is sourced: with ROS 2 from PyPI the packages find it by themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("RCLRT_BUILD_DIR", ROOT / "build"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BELOW_ROS = (
+    "rclrt_trace", "rclrt_scx", "rclrt_micro", "rclrt_core", "rclrt_config", "rclrt_front_end",
+)  # fmt: skip
+PROJECT = """
+cmake_minimum_required(VERSION 3.22)
+project(robot LANGUAGES CXX)
+find_package({package} {other} QUIET)
+if({package}_FOUND)
+  message(FATAL_ERROR "another version is taken")
+endif()
+{lines}
+add_executable(robot main.cpp)
+target_link_libraries(robot {target})
+"""
+
+
+def run(*command: object, **variables: str) -> str:
+    kept = {k: v for k, v in os.environ.items() if "PATH" not in k or k == "PATH"}
+    if "RCLRT_ROS_FROM_PYPI:INTERNAL=TRUE" not in (BUILD / "CMakeCache.txt").read_text("utf-8"):
+        kept = dict(os.environ)  # Sourced.
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, check=False, timeout=300,
+        env={**kept, **variables},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module", name="prefix")
+def install(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    prefix = tmp_path_factory.mktemp("prefix")
+    for package in (*BELOW_ROS, "rclrt_rcl", "rclrt_rclcpp"):
+        if (BUILD / package / "cmake_install.cmake").exists():
+            run("cmake", "--install", BUILD / package, "--prefix", prefix)
+    return prefix
+
+
+def build(folder: Path, prefix: Path, package: str, lines: str, main: str) -> Path:
+    """Build a program of these lines as README has them, and refuse the minor version before."""
+    major, minor, _ = (ROOT / "VERSION").read_text(encoding="utf-8").split(".")
+    lines = lines.replace("REQUIRED", f"{major}.{minor} REQUIRED")
+    (folder / "main.cpp").write_text(main, encoding="utf-8")
+    (folder / "CMakeLists.txt").write_text(
+        PROJECT.format(
+            package=package, other=f"{major}.{int(minor) - 1}", lines=lines,
+            target=f"{package}::{package}",
+        ),
+        encoding="utf-8",
+    )  # fmt: skip
+    run(
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        folder,
+        "-B",
+        folder / "build",
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+    )
+    run("ninja", "-C", folder / "build")
+    return folder / "build/robot"
+
+
+def test_a_program_on_rcl_is_built_anywhere_and_starts(tmp_path: Path, prefix: Path) -> None:
+    others = "".join(f"find_package({package} REQUIRED)\n" for package in BELOW_ROS)
+    main = (ROOT / "try/rclrt_examples/01_first_node/main.cpp").read_text(encoding="utf-8")
+    once = main.replace("executor.spin();", "if (argc < 2) executor.spin();")
+    robot = build(tmp_path, prefix, "rclrt_rcl", f"{others}find_package(rclrt_rcl REQUIRED)", once)
+    run(robot, "once")
+
+
+def test_the_lines_of_the_readme_are_enough(tmp_path: Path, prefix: Path) -> None:
+    if not (prefix / "share/rclrt_rclcpp").exists():
+        pytest.skip("rclrt_rclcpp is not built: there is no rclcpp")
+    (main,) = re.findall(r"```cpp\n(.*?)```", README, re.S)
+    (find,) = re.findall(r"`(find_package\(.*?\))`", README)
+    assert "`rclrt_rclcpp::rclrt_rclcpp`" in README
+    build(tmp_path, prefix, "rclrt_rclcpp", find, main)
