@@ -20,6 +20,7 @@ from pathlib import Path
 
 from rclrt_tools.calibration import Calibration, read_samples
 from rclrt_tools.commands.model.calibrate import PROGRAM
+from rclrt_tools.places import program
 from rclrt_tools.reference.program import ProgramError, ends_with_us
 
 
@@ -42,8 +43,7 @@ def calibrated(cpus: Sequence[int], samples: int, seconds: float) -> Calibration
 
 
 def _program() -> list[str]:
-    build = Path(os.environ.get("RCLRT_BUILD_DIR", "build"))
-    return [*ends_with_us(), str(build / PROGRAM)]
+    return [*ends_with_us(), str(program("rclrt_benchmarks", PROGRAM))]
 
 
 class Stalls:
