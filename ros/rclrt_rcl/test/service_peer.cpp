@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The other side of test_service_peers.py: a node with services and a timer.
+// The other side of test_peers.py: a node with services and a timer.
 //   service_peer <preemptive|isolated|events> [--ros-args ...]
 
 #include <chrono>
