@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from rclrt_tools import cli
 from rclrt_tools.apply import helper
+from rclrt_tools.apply import keeper as keeper_module
 from rclrt_tools.apply.entries import Entry, read_entries
 from rclrt_tools.apply.held import Held, StateError, Store
 from rclrt_tools.apply.keeper import Keeper
@@ -204,10 +205,13 @@ def test_threads_get_what_the_file_says_as_they_come_and_at_the_end_what_they_ha
 
 @gives_nice_back
 def test_a_thread_does_not_keep_what_it_has_from_the_thread_that_started_it(
-    tmp_path: Path, victims: Callable[..., Victim]
+    tmp_path: Path, victims: Callable[..., Victim], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     victim = victims("early")
     os.sched_setaffinity(victim.thread("early").number, CPUS[:1])  # its own choice
+    at_once = [victim.target("early").born] * 10
+    later = keeper_module._ticks
+    monkeypatch.setattr(keeper_module, "_ticks", lambda: at_once.pop() if at_once else later())
     file = written(
         tmp_path,
         f"{HEAD}      non_ros_threads: {{victim/victim: {{scheduling_policy: batch, nice: 3, "

@@ -214,7 +214,7 @@ class Keeper:
                 said[key] = (part, said[key][1])
             if not part.holds(now):
                 before[key], given[key] = now, part
-        return Held(target, _ticks(), before, given), said
+        return Held(target, 0, before, given), said
 
     def _origin(self, target: Target, part: Part) -> Part:
         """Return what a thread would have, had it not begun with what we gave its creator."""
@@ -299,8 +299,14 @@ class Keeper:
     def _give(self, new: list[tuple[Held, dict[str, Entry]]]) -> bool:
         """Write down what was there before, and change it; return whether anything is new."""
         made = [one for one, _ in new if one.given]
+        # From the next tick on: what began in this one has not inherited anything.
+        since = _ticks() + 1
+        for one in made:
+            one.since = since
         if self._store and made:
             self._store.write([*self.held.values(), *made])
+        while made and self._ask and _ticks() < since:
+            time.sleep(0.001)
         for one, sources in new:
             refused = {}
             # A reservation wants the CPUs as they will be; all else is safest after its policy.
