@@ -43,6 +43,15 @@ function(rclrt_generate_messages)
     return()
   endif()
 
+  # Of an installation programs need the libraries.
+  foreach(kind IN ITEMS generator_c typesupport_c typesupport_cpp typesupport_fastrtps_c typesupport_fastrtps_cpp
+      typesupport_introspection_c typesupport_introspection_cpp)
+    if(TARGET ${PROJECT_NAME}__rosidl_${kind})
+      set_target_properties(${PROJECT_NAME}__rosidl_${kind} PROPERTIES INSTALL_RPATH "$ORIGIN;${CMAKE_INSTALL_RPATH}")
+      install(TARGETS ${PROJECT_NAME}__rosidl_${kind} LIBRARY DESTINATION lib)
+    endif()
+  endforeach()
+
   # What find_package() would give, for the packages that are built after this one in the same build.
   set(libraries "")
   foreach(support IN ITEMS rosidl_typesupport_c rosidl_typesupport_cpp)

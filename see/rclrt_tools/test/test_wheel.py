@@ -107,7 +107,8 @@ def test_in_a_tree_the_script_does_it(installed: Path, tmp_path: Path) -> None:
 
 
 def test_a_sourced_installation_is_used(installed: Path, tmp_path: Path) -> None:
-    for name in ("rclrt_reference_system/rclrt_reference_system", "librclrt_run.so"):
+    programs = ("rclrt_reference_system/rclrt_reference_system", "rclrt_scx/scx")
+    for name in (*programs, "librclrt_run.so"):
         program = tmp_path / "lib" / name
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text("#!/bin/sh\necho 'of the installation' >&2; exit 7\n", encoding="utf-8")
@@ -116,6 +117,8 @@ def test_a_sourced_installation_is_used(installed: Path, tmp_path: Path) -> None
     scenario.parent.mkdir(parents=True)
     scenario.touch()
     done = rclrt(installed, tmp_path, "demo --load quiet", AMENT_PREFIX_PATH=str(tmp_path))
+    assert "of the installation" in done.stderr
+    done = rclrt(installed, tmp_path, "scx --version", AMENT_PREFIX_PATH=str(tmp_path))
     assert "of the installation" in done.stderr
     done = rclrt(installed, tmp_path, "run -- sh -c true", AMENT_PREFIX_PATH=str(tmp_path))
     assert "needs" not in done.stderr

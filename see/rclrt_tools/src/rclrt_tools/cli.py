@@ -166,6 +166,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
+    is_scx = words[:1] == ["scx"] and not places.by_script()
+    if is_scx and (scx := places.installed("rclrt_scx", "scx")):  # It reads its options itself.
+        os.execv(scx, [str(scx), *words[1:]])
     arguments = build_parser().parse_args(words)
     if not arguments.check:
         return run(arguments) if places.by_script() else _run_installed(arguments, words)
@@ -186,8 +189,6 @@ def _run_installed(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     if not is_scripts and all(PROGRAMS.get(n) and places.installed(PROGRAMS[n], n) for n in needs):
         return run(arguments)
     program = (tree := places.tree()) and tree / "rclrt"
-    if verb == "scx" and not program:
-        program, words = places.installed("rclrt_scx", "scx"), words[1:]
     if program:
         os.execv(program, [str(program), *words])
     why = places.NOT_A_TREE if verb in ("bench", "build", "test") else places.MISSING
