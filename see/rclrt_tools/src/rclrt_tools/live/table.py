@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rclrt_tools.live.files import printable
+from rclrt_tools.live.short_names import cells, head, short_names
 
 Value = Any  # A number, a text, or None for what is unknown.
 
@@ -70,8 +70,8 @@ class Column:
         Of a value; right-aligned unless the values are texts.
     bad
         Whether a value wants to be seen.
-    both_ends
-        Of a text that is too long the beginning and the end stay, else only the beginning.
+    is_name
+        Texts that are too long are cut so that those that differ look different.
     """
 
     key: str
@@ -81,7 +81,7 @@ class Column:
     text: Callable[[Value], str] = text
     help: str = ""
     bad: Callable[[Value], bool] = lambda _: False
-    both_ends: bool = False
+    is_name: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -103,6 +103,8 @@ class Table:
         The key that it is sorted by at first.
     busy
         The key that is 0 in rows of no interest; none: all are.
+    folds
+        The key that is true in rows that only a filter shows; none: there are none.
     """
 
     title: str
@@ -112,9 +114,16 @@ class Table:
     searched: tuple[str, ...]
     first: str
     busy: str = ""
+    folds: str = ""
+    _known: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values[self.stretched])
+
+    @property
+    def folded(self) -> int:
+        """Return how many rows only a filter shows."""
+        return sum(self.values[self.folds]) if self.folds else 0
 
     def column(self, key: str) -> Column:
         """Return the column with this key."""
@@ -125,6 +134,8 @@ class Table:
     ) -> list[int]:
         """Return the rows that have the text, largest first but texts from A; unknown last."""
         rows = self._found(wanted)
+        if self.folds and not wanted:
+            rows = [row for row in rows if not self.values[self.folds][row]]
         if self.busy and not idle:
             rows = [row for row in rows if self.values[self.busy][row]]
         column, values, names = self.column(key), self.values[key], self.values[self.stretched]
@@ -166,39 +177,30 @@ class Table:
 
     def cell(self, row: int, column: Column, width: int) -> str:
         """Return the text of a cell, which is exactly so wide."""
-        return fit(self.shown(row, column), width, column.is_text, column.both_ends)
+        shown = self.shown(row, column)
+        if column.is_name and cells(shown) > width:
+            shown = short_names(self._names(column.key), width)[shown]
+        return fit(shown, width, column.is_text)
+
+    def _names(self, key: str) -> frozenset[str]:
+        """Return the names of a column, and those that the reader compares them with."""
+        if key not in self._known:
+            columns = {key, *(c.key for c in self.columns if c.key == self.stretched and c.is_name)}
+            found = {value for key in columns for value in self.values[key]}
+            self._known[key] = frozenset(printable(text(value)) for value in found)
+        return self._known[key]
 
     def shown(self, row: int, column: Column) -> str:
         """Return the text of a value, without what a terminal would obey."""
         return printable(column.text(self.values[column.key][row]))
 
 
-def cells(shown: str) -> int:
-    """Return how many places a terminal needs for a text."""
-    if shown.isascii():
-        return len(shown)
-    return sum(
-        0
-        if unicodedata.category(c) in ("Mn", "Me")
-        else 1 + (unicodedata.east_asian_width(c) in "WF")
-        for c in shown
-    )
-
-
-def fit(shown: str, width: int, left: bool, both_ends: bool = False) -> str:
-    """Return a text that is exactly so wide: cut at its end, or in its middle."""
+def fit(shown: str, width: int, left: bool) -> str:
+    """Return a text that is exactly so wide; what is too long ends with a mark."""
     if cells(shown) > width:
-        end = (width - 1) // 2 if both_ends else 0
-        tail = _cut(shown[::-1][:width], end)[::-1]
-        shown = _cut(shown[:width], width - 1 - cells(tail)) + "…" + tail
+        shown = head(shown, width - 1) + "…"
     room = " " * (width - cells(shown))
     return shown + room if left else room + shown
-
-
-def _cut(shown: str, width: int) -> str:
-    while cells(shown) > width:
-        shown = shown[:-1]
-    return shown
 
 
 def _unknown(value: Value) -> bool:

@@ -20,7 +20,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from rclrt_tools.live.table import Column, Table, cells, count, fit, percent
+from rclrt_tools.live.short_names import cells
+from rclrt_tools.live.table import Column, Table, count, fit, percent
 from rclrt_tools.live.top_tables import tables
 from rclrt_tools.live.watch import Snapshot, Watch
 
@@ -39,7 +40,7 @@ HELP = (
     ("< >", "sort by the column to the left, to the right"),
     ("P L B N", "sort by CPU, largest lateness, backlog, name"),
     ("R I", "reverse the order"),
-    ("i", "leave out what did nothing, or show it"),
+    ("i", "leave out what did nothing, or show it; idle parameter services only a filter shows"),
     ("Space Z", "pause, go on"),
     ("c", "count anew: misses, drops, skips"),
     ("+ -", "show anew less often, more often"),
@@ -273,6 +274,8 @@ class Top(App[str]):
         ):
             if said:
                 text.append(note, BAD).append("  ")
+        if self.table.folded and not self._wanted:
+            text.append(f"+{_many(self.table.folded, 'idle parameter service', 's')}  ")
         return text.append(FOOT)
 
     def action_help(self) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,12 @@ from rclrt_tools.trace import layout
 from rclrt_tools.watch.chains import shown_state
 
 LONGEST_NAME = 300
+PARAMETERS = re.compile(
+    "/service/.*/((describe|get|list|set)_parameters(_atomically)?|get_parameter_types"
+    "|get_type_description)$|/subscription/parameter_events$"
+)
+"""Callbacks that every node has for its parameters."""
+
 SILENT_PERIODS, SILENT_NS = 10, 2_000_000_000
 
 
@@ -36,13 +43,13 @@ def _process(rank: int) -> Column:
 
 
 def _program(width: int, rank: int) -> Column:
-    return Column("program", "PROGRAM", width, rank, text, "name of the program")
+    return Column("program", "PROGRAM", width, rank, text, "name of the program", is_name=True)
 
 
 CALLBACKS = (
     _process(2),
     _program(12, 18),
-    Column("name", "CALLBACK", 18, 0, text, "name of the callback", both_ends=True),
+    Column("name", "CALLBACK", 18, 0, text, "name of the callback", is_name=True),
     Column("force", "POLICY", 8, 9, text, "policy and priority in force for its newest job"),
     Column("cpu", "CPU%", 5, 1, percent, "share of one CPU"),
     Column("rate", "HZ", 6, 3, number, "jobs a second"),
@@ -58,13 +65,13 @@ CALLBACKS = (
     Column("waiting_p50", "WAIT", 6, 17, ms, "from ready to started, median, ms"),
     Column("waiting_max", "WAIT^", 6, 14, ms, "from ready to started, longest, ms"),
     Column(
-        "blocker_name", "BLOCKER", 18, 15, text, "whose job that one has waited for", both_ends=True
+        "blocker_name", "BLOCKER", 18, 15, text, "whose job that one has waited for", is_name=True
     ),
     Column("group", "GRP%", 5, 16, percent, "of its jobs: found their group busy"),
     Column("thread", "THR%", 5, 19, percent, "of its jobs: found no thread asleep"),
     Column("exceptions", "THROWN", 6, 20, count, "jobs that threw, since counting began", _some),
     Column("kind", "KIND", 12, 21, text, "timer, subscription, service, client, waitable"),
-    Column("group_name", "GROUP", 20, 22, text, "name of its group", both_ends=True),
+    Column("group_name", "GROUP", 20, 22, text, "name of its group", is_name=True),
     Column("cpus", "CPUS", 8, 23, text, "CPUs that it may use, in force for its newest job"),
 )
 THREADS = (
@@ -103,12 +110,13 @@ PROCESSES = (
 FINDINGS = (
     _process(1),
     _program(14, 3),
-    Column("finding", "FINDING", 50, 0, text, "what is wrong, and what helps"),
+    Column("callback", "CALLBACK", 18, 0, text, "name of the callback", is_name=True),
+    Column("finding", "FINDING", 40, 0, text, "what is wrong, and what helps"),
     Column("count", "COUNT", 6, 2, count, "how often, since counting began"),
 )
 
 CHAINS = (
-    Column("name", "CHAIN", 24, 0, text, "name of the chain", both_ends=True),
+    Column("name", "CHAIN", 24, 0, text, "name of the chain", is_name=True),
     Column("state", "STATE", 8, 1, text, "by on_miss of the model (docs/how-to/watch.md)"),
     Column("deadline", "DEADLINE", 8, 2, ms, "that the model asks for, ms"),
     Column("bound", "BOUND", 8, 3, ms, "that is proved, ms"),
@@ -171,8 +179,10 @@ def callbacks(snapshot: Snapshot) -> Table:
         words = [_policy((layout.word(layout.POLICIES, a), b)) for a, b in force]
         values["force"] += np.where(some, words, "-").tolist() if size else []
         values["cpus"] += [_cpus(mask) for mask in newest["cpus"].tolist()]
+    pairs = zip(values["name"], values["jobs"], strict=True)
+    values["folded"] = [not jobs and bool(PARAMETERS.search(name)) for name, jobs in pairs]
     searched = ("name", "program", "process")
-    return Table("callbacks", CALLBACKS, values, "name", searched, "cpu", "jobs")
+    return Table("callbacks", CALLBACKS, values, "name", searched, "cpu", "jobs", "folded")
 
 
 def chains(snapshot: Snapshot) -> Table:
@@ -341,7 +351,10 @@ def _findings(found: list[Finding]) -> Table:
     values: dict[str, list[Value]] = {
         "process": [one.process for one in found],
         "program": [one.program for one in found],
-        "finding": [one.text for one in found],
+        "callback": [one.callback for one in found],
+        "finding": [one.text.removeprefix(f"{one.callback}: ") for one in found],
         "count": [one.count for one in found],
     }
-    return Table("findings", FINDINGS, values, "finding", ("finding", "program"), "count")
+    return Table(
+        "findings", FINDINGS, values, "finding", ("finding", "callback", "program"), "count"
+    )
