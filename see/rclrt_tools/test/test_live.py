@@ -24,8 +24,7 @@ from rclrt_tools.live.files import Process, Running, has_owner, live_files
 from rclrt_tools.live.follow import Follower
 from rclrt_tools.live.outside import Outside
 from rclrt_tools.live.record import is_wanted, record
-from rclrt_tools.live.short_names import cells, short_names
-from rclrt_tools.live.table import count, fit, number, percent
+from rclrt_tools.live.table import count, number, percent
 from rclrt_tools.live.threads import threads_of
 from rclrt_tools.live.top_once import to_json, to_text
 from rclrt_tools.live.watch import Watch
@@ -295,51 +294,6 @@ def test_numbers_fit_their_columns() -> None:
     assert [number(v) for v in (None, float("nan"), 0, 9.9996, 12345.6)] == [
         "-", "-", "0", "10.00", "12346",
     ]  # fmt: skip
-
-
-def test_long_texts_are_cut_at_the_end() -> None:
-    for text, shown in (("abc", "abc  "), ("abcdef", "abcd…"), ("画像画像", "画像…")):
-        assert fit(text, 5, True) == shown
-        assert cells(shown) == 5
-    assert fit("7", 3, False) == "  7"
-
-
-LIDARS = (
-    "/PointsTransformerFront/subscription/FrontLidarDriver",
-    "/PointsTransformerRear/subscription/RearLidarDriver",
-    "/FrontLidarDriver/timer/100ms",
-    "/RearLidarDriver/timer/100ms",
-    "/robot/front_left/driver/subscription/points",
-    "/robot/front_right/driver/subscription/points",
-)
-
-
-@pytest.mark.parametrize(
-    ("width", "shown"),
-    [
-        (14, ("…Front/subscr…", "…Rear/subscri…", "/FrontL…/100ms", "/RearLi…/100ms",
-              "/rob…left…ints", "/rob…right…nts")),
-        (27, ("/…Front/subscription/Front…", "/P…Rear/subscription/Rear…r",
-              "/FrontLidarDr…r/timer/100ms", "/RearLidarDri…r/timer/100ms",
-              "/robot/fron…left…ion/points", "/robot/fro…right…ion/points")),
-    ],
-)  # fmt: skip
-def test_names_lose_what_they_have_in_common(width: int, shown: tuple[str, ...]) -> None:
-    assert short_names(frozenset(LIDARS), width) == dict(zip(LIDARS, shown, strict=True))
-    assert short_names(frozenset({"画像画像"}), 6) == {"画像画像": "画…像"}
-
-
-def test_names_that_differ_look_different_in_any_width() -> None:
-    chance = random.Random(7)
-    for _ in range(300):
-        letters = chance.choice(("/abAB_c画", "/a", "ab"))
-        lengths = [chance.randint(1, 40) for _ in range(chance.randint(1, 60))]
-        names = frozenset("".join(chance.choices(letters, k=length)) for length in lengths)
-        width = chance.randint(4, 30)
-        short_names(names, width - 4)  # Some places are too few.
-        shown = short_names(names, width)
-        assert len(set(shown.values())) == len(names)
-        assert all(cells(text) <= width for text in shown.values())
 
 
 def test_threads_are_as_the_kernel_has_them() -> None:

@@ -537,33 +537,6 @@ def test_tables_sort_filter_and_fit_any_width(program: Program, live: Path, cloc
                 assert width < 61 or cells(line) == width
 
 
-def test_parameter_services_that_do_nothing_are_folded(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    for number, word in enumerate(("list_parameters", "set_parameters_atomically", "add_two")):
-        program.callback(8 + number, f"/robot/service/robot/{word}")
-    job(program, BEGIN - 4 * MS, (0, 1000, 900), callback=8)
-    table, *_ = tables(watching(live, clock).snapshot())
-
-    def names(*wanted: str) -> list[str]:
-        found = (table.values["name"][row] for row in table.order("name", False, *wanted))
-        return [name.rpartition("/")[2] for name in found]
-
-    assert names() == ["add_two", "list_parameters", "scan", "50ms"]
-    assert names("parameters") == ["list_parameters", "set_parameters_atomically"]
-    assert table.folded == 1
-
-
-def test_findings_name_their_callback_apart_from_what_is_wrong(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    job(program, BEGIN - 4 * MS, (0, 1000, 900), deadline_ns=BEGIN - 4 * MS)
-    found = tables(watching(live, clock).snapshot())[3]
-    line = " ".join(found.cell(0, column, wide) for column, wide in found.layout(80))
-    assert "/robot/timer/50ms" in line
-    assert " misses deadlines; late by 1.000 ms " in line
-
-
 def test_the_readme_names_every_field_of_the_json(
     program: Program, live: Path, clock: Clock
 ) -> None:
