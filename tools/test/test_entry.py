@@ -460,6 +460,19 @@ def test_a_failed_installation_shows_its_output_and_is_tried_again(tree: Tree) -
     assert len(tree.calls("cmake")) == 1
 
 
+def test_what_takes_long_says_what_it_does_and_how_long_it_took(tree: Tree) -> None:
+    script = (tree.root / "rclrt").read_text()
+    assert "\nnews_s=15\n" in script
+    (tree.root / "rclrt").write_text(script.replace("\nnews_s=15\n", "\nnews_s=1\n"))
+    slow = 'echo "Need to get 31 MB of archives."; echo looking for ROS; exec /usr/bin/sleep 3\n'
+    tree.program("cmake", FAKE_CMAKE + slow)
+    result = tree.run("build")
+    assert result.returncode == 0, result.stderr
+    assert "==>   to fetch: 31 MB of archives.\n" in result.stderr
+    assert re.search("==>   [12] s: looking for ROS\n", result.stderr)
+    assert re.search("==>   it took [3-9] s\n", result.stderr)
+
+
 def test_the_regular_expressions_reach_ctest_and_its_status_comes_back(tree: Tree) -> None:
     result = tree.run("test", "--sanitize", "address", "-R", "so.*", "-E", "b", STATUS="8")
     assert result.returncode == 8

@@ -45,9 +45,9 @@ case ${ID:-} in
     ;;
 esac
 wanted=(libbpf/src/libbpf.h "${flavours[@]/#/vmlinuz-}" "${series[@]/#/vmlinuz-}" ${older:+vmlinuz-older})
-all=there
-for file in "${wanted[@]}"; do [[ -s $file ]] || all=; done
-[[ -n $all ]] && exit 0
+lacking=0
+for file in "${wanted[@]}"; do [[ -s $file ]] || ((++lacking)); done
+((lacking > 0)) || exit 0
 if [[ $(dpkg --print-architecture) != amd64 ]]; then
   missing "kernels are fetched for amd64 only"
   exit 0
@@ -75,13 +75,16 @@ options=(-o Dir::Etc::SourceList="$state/sources.list" -o Dir::Etc::SourceParts=
   -o Dir::State::Lists="$state/lists" -o Dir::State::Status="$state/status"
   -o Dir::Cache="$state/cache" -o Acquire::Languages=none -o APT::Sandbox::User=root
   -o Acquire::Retries=2 -o Acquire::http::Timeout=30)
+printf 'fetching %d files: kernels for virtual machines, the source of libbpf\n' "$lacking" >&2
 if ! apt-get "${options[@]}" -qq update >"$state/update.log" 2>&1; then
   missing "no package list of $ID ${suites[*]}: $(tail -n 1 "$state/update.log")"
   exit 0
 fi
 
 # take_image <package> <file>: the kernel in it becomes the file.
+taken=0
 take_image() {
+  printf '  %d of %d: %s\n' $((++taken)) "$lacking" "$2" >&2
   if [[ -z $1 ]] || ! (cd apt && apt-get "${options[@]}" -qq download "$1") >apt/error 2>&1; then
     missing "no kernel package ${1:-for $2}: $(tail -n 1 apt/error 2>/dev/null)"
     return
