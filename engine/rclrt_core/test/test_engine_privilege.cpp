@@ -364,5 +364,57 @@ TEST(Permission, that_is_withdrawn_while_it_spins_is_told_and_everything_goes_on
     "high asked for fifo, priority 30; low asked for fifo, priority 20; ");
 }
 
+/// Without it nobody takes the kernel's reset-on-fork away from a thread, but any thread may become an ordinary one.
+TEST(
+  Permission,
+  that_is_withdrawn_leaves_the_thread_that_spins_an_ordinary_one_after_a_real_time_callback)
+{
+  const auto child = [] {
+    LinuxPlatform platform;
+    EngineOptions options;
+    options.model = ExecutionModel::kPriorityEvents;
+    Engine engine(platform, options);
+    std::string had;
+    const auto read = [&] {
+      Attributes mine;
+      platform.read_back(platform.current_thread(), &mine);
+      had += to_string(mine.policy) + std::string("; ");
+    };
+    const auto add = [&](const std::string & name, const Attributes & attributes, bool is_last) {
+      GroupOptions group_options;
+      group_options.name = name;
+      std::shared_ptr<Group> group;
+      EXPECT_TRUE(engine.add_group(group_options, &group).ok());
+      CallbackOptions callback_options;
+      callback_options.name = name;
+      callback_options.attributes = attributes;
+      callback_options.run = [&, is_last](const Job &) {
+        read();
+        if (is_last) {
+          engine.stop();
+        } else {
+          withdraw_permission();
+        }
+        return true;
+      };
+      std::shared_ptr<Callback> callback;
+      EXPECT_TRUE(engine.add_callback(callback_options, group, &callback).ok());
+      engine.notify(*callback);
+    };
+    add("urgent", fifo(5), false);
+    add("plain", {}, true);
+    (void)engine.spin();
+    read();
+    std::fprintf(stderr, "%s\n", had.c_str());
+    std::_Exit(0);
+  };
+  const std::string why = refusal(fifo(5));
+  if (!why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "fifo; other; other; \n");
+}
+
 }  // namespace
 }  // namespace rclrt_core
