@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,14 +56,17 @@ uint32_t depth_of(const rclcpp::QoS & qos)
 /// one consequence): of those, the node, if it is known. The job then keeps it.
 Owner owner_for(const Owner & owner, const std::string & node, const std::string & name)
 {
-  static const std::set<std::string> services = {"describe_parameters",      "get_parameter_types",
-                                                 "get_parameters",           "get_type_description",
-                                                 "list_parameters",          "set_parameters",
-                                                 "set_parameters_atomically"};
+  // Nothing that is destroyed: while a program ends, executors may still look for what is new.
+  static constexpr std::string_view services[] = {
+    "describe_parameters",      "get_parameter_types", "get_parameters",
+    "get_type_description",     "list_parameters",     "set_parameters",
+    "set_parameters_atomically"};
   const std::string of_node = node + "/";
-  const bool is_own =
-    name == "/parameter_events" || (name.compare(0, of_node.size(), of_node) == 0 &&
-                                    services.count(name.substr(of_node.size())) > 0);
+  const auto is_service = [&](std::string_view service) {
+    return name == of_node + std::string(service);
+  };
+  const bool is_own = name == "/parameter_events" ||
+                      std::any_of(std::begin(services), std::end(services), is_service);
   return is_own ? owner : std::nullopt;
 }
 
