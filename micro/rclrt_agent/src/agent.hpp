@@ -5,6 +5,8 @@
 #ifndef AGENT_HPP_
 #define AGENT_HPP_
 
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -123,6 +125,12 @@ private:
   std::map<Key, Client> clients_;
   AgentCounters counters_;
 };
+
+/// Removes the shared memory of Fast DDS that processes which are gone have left in `folder`, and returns of how many. A
+/// process holds a lock on a file beside its segment as long as it lives, so that it is gone can be seen. One that has
+/// begun within `age` may not have taken it yet: its segment stays. What belongs to other users stays, too.
+std::size_t remove_dead_segments(
+  const std::string & folder = "/dev/shm", std::chrono::seconds age = std::chrono::seconds(10));
 
 }  // namespace rclrt_agent
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "dead_segments.hpp"
+#include "agent.hpp"
 #include "program.hpp"
 #include "rclrt_rcl/context.hpp"
 

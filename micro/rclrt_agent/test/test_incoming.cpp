@@ -9,7 +9,7 @@
 #include <fstream>
 #include <set>
 
-#include "dead_segments.hpp"
+#include "agent.hpp"
 #include "incoming.hpp"
 #include "line_thread.hpp"
 #include "representation.hpp"

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <string>
 
-#include "kernel_deadlines.hpp"
 #include "rclrt_core/deadline_scheduler.hpp"
 #include "scx_deadlines.hpp"
 

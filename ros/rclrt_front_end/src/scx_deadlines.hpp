@@ -6,12 +6,14 @@
 #define SCX_DEADLINES_HPP_
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "rclrt_core/deadline_scheduler.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_scx/client.hpp"
 
 namespace rclrt_front_end
@@ -51,6 +53,21 @@ private:
   std::mutex mutex_;  ///< of coming and going; a seat is used by one thread at a time
   std::unique_ptr<std::array<Seat, kMaxThreads>> seats_;
 };
+
+/// How make_deadline_scheduler() looks for the scheduler in the kernel. Tests have their own kernel.
+struct KernelDeadlines
+{
+  /// Null if there is none for us, and the reason.
+  std::function<std::shared_ptr<rclrt_core::DeadlineScheduler>(
+    rclrt_core::Platform &, std::string * why)>
+    open;
+  /// Whether there is one at all. Only asked if it cannot be opened.
+  std::function<bool()> is_loaded;
+};
+
+std::shared_ptr<rclrt_core::DeadlineScheduler> make_deadline_scheduler_with(
+  const KernelDeadlines & kernel, DeadlineBackend backend, rclrt_core::Platform & platform,
+  const std::function<void(const rclrt_core::Finding &)> & tell);
 
 }  // namespace rclrt_front_end
 

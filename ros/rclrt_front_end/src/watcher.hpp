@@ -22,13 +22,14 @@
 
 #include "assumptions.hpp"
 #include "chain_set.hpp"
+#include "chain_watch.hpp"
 #include "rclrt_config/configuration.hpp"
+#include "rclrt_core/callback.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/platform.hpp"
 #include "rclrt_core/status.hpp"
 #include "rclrt_front_end/executor_report.hpp"
 #include "rclrt_front_end/process_platform.hpp"
-#include "statuses.hpp"
 
 namespace rclrt_front_end
 {
@@ -104,6 +105,17 @@ private:
 
   std::unique_ptr<rclrt_core::Thread> thread_;  ///< ends first
 };
+
+/// An entry of /diagnostics.
+/// `peak`: the most misses in a row since the last status. So nothing that lasts for less than a second is lost, and
+/// what `on_miss` allows does not change the level.
+DiagnosticStatus status_of(const ChainWatch & chain, const ChainReport & report, uint64_t peak);
+
+/// One for each callback, by its name; a warning if since the last time it has lost jobs (dropped ones, or such that
+/// ended by an exception) or was over its budget. `last`: what this function was given the last time.
+std::vector<DiagnosticStatus> statuses_of(
+  const std::map<std::string, rclrt_core::CallbackStatistics> & callbacks,
+  std::map<std::string, rclrt_core::CallbackStatistics> * last);
 
 }  // namespace rclrt_front_end
 

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "kernel_deadlines.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
+#include "scx_deadlines.hpp"
 
 namespace rclrt_front_end
 {

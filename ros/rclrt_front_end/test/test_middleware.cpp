@@ -20,7 +20,7 @@
 #include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_front_end/local_publishers.hpp"
 #include "rclrt_front_end/sent_message.hpp"
-#include "statuses.hpp"
+#include "watcher.hpp"
 
 namespace
 {

@@ -6,9 +6,8 @@
 #include <mutex>
 #include <utility>
 
-#include "logging_mutex.hpp"
-#include "queue_depth.hpp"
-#include "rare_log.hpp"
+#include "of_all_entities.hpp"
+#include "of_the_process.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/on_rcl.hpp"

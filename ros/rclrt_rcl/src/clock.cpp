@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_rcl/error.hpp"
+#include "time_source.hpp"
 
 namespace rclrt_rcl
 {
@@ -145,4 +147,51 @@ void Clock::remove_observer(ObserverHandle handle)
 
 rcl_clock_t * Clock::handle() noexcept { return &impl_->clock; }
 
+}  // namespace rclrt_rcl
+
+namespace rclrt_rcl
+{
+namespace detail
+{
+
+TimeSource::TimeSource(Node & node) : follower_(std::make_shared<Follower>(node.clock()))
+{
+  node.clock()->set_simulated_time(std::chrono::nanoseconds(0));
+  CallbackGroupOptions group;
+  group.name = "clock";
+  SubscriptionOptions options;
+  options.group = node.create_callback_group(CallbackGroupType::kMutuallyExclusive, group);
+  static_cast<rclrt_core::Scheduling &>(options.scheduling) =
+    rclrt_front_end::scheduling_of_clocks();
+  options.use_intra_process = false;
+  subscription_ = node.create_subscription<rosgraph_msgs::msg::Clock>(
+    "/clock", QoS::clock(),
+    [follower = follower_](const rosgraph_msgs::msg::Clock & message) {
+      follower->on_clock(from_message(message.clock));
+    },
+    options);
+}
+
+TimeSource::~TimeSource()
+{
+  subscription_.reset();
+  follower_->stop();
+}
+
+void TimeSource::Follower::stop()
+{
+  std::lock_guard<std::mutex> lock(mutex);
+  active = false;
+  clock->clear_simulated_time();
+}
+
+void TimeSource::Follower::on_clock(std::chrono::nanoseconds time)
+{
+  std::lock_guard<std::mutex> lock(mutex);
+  if (active) {  // this may be the last message of a subscription that has gone
+    clock->set_simulated_time(time);
+  }
+}
+
+}  // namespace detail
 }  // namespace rclrt_rcl

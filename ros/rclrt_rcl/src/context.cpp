@@ -12,8 +12,7 @@
 #include <utility>
 
 #include "arguments.hpp"
-#include "contexts.hpp"
-#include "logging_mutex.hpp"
+#include "of_the_process.hpp"
 #include "rcl/init.h"
 #include "rcl/logging.h"
 #include "rclrt_rcl/detail/intra_process.hpp"

@@ -5,16 +5,21 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <utility>
 
-#include "cie_id.hpp"
-#include "engine_timer.hpp"
+#include "rclrt_config/cie_group_id.hpp"
+#include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_front_end/diagnostics_on_rcl.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_front_end/take_on_rcl.hpp"
 #include "rclrt_front_end/trace_service_on_rcl.hpp"
+#include "rclrt_rcl/client.hpp"
 #include "rclrt_rcl/error.hpp"
+#include "rclrt_rcl/service.hpp"
+#include "rclrt_rcl/subscription.hpp"
+#include "rclrt_rcl/timer.hpp"
 
 namespace rclrt_rcl
 {
@@ -46,6 +51,58 @@ std::unique_ptr<rclrt_front_end::ConfiguredEngine> make_engine(
     rclrt_front_end::trace_service({context, context->handle()}), &engine));
   return engine;
 }
+
+/// As CallbackIsolatedExecutor would call the group.
+std::string cie_id(const CallbackGroup & group)
+{
+  std::vector<rclrt_config::CieMember> members;
+  for (const auto & entity : group.entities()) {
+    rclrt_config::CieMember member;
+    member.kind = entity->kind();
+    if (const auto * subscription = dynamic_cast<const SubscriptionBase *>(entity.get())) {
+      member.resolved_name = subscription->topic_name();
+    } else if (const auto * service = dynamic_cast<const ServiceBase *>(entity.get())) {
+      member.resolved_name = service->service_name();
+    } else if (const auto * client = dynamic_cast<const ClientBase *>(entity.get())) {
+      member.resolved_name = client->service_name();
+    } else if (const auto * timer = dynamic_cast<const Timer *>(entity.get())) {
+      member.period = timer->period();
+    }
+    members.push_back(std::move(member));
+  }
+  const std::string node = group.name().substr(0, group.name().rfind("/group/"));
+  return rclrt_config::cie_group_id(node, members);
+}
+
+/// Drives a timer by the engine's timer queue. Exists while the engine has the timer. The engine must outlive it.
+class EngineTimer : public TimerDriver
+{
+public:
+  EngineTimer(
+    rclrt_front_end::ConfiguredEngine & engine, std::shared_ptr<rclrt_core::Callback> callback)
+  : engine_(engine), callback_(std::move(callback))
+  {
+  }
+  ~EngineTimer() override { engine_.remove(callback_); }
+  EngineTimer(const EngineTimer &) = delete;
+  EngineTimer & operator=(const EngineTimer &) = delete;
+
+  void cancel() override { check(engine_.engine().cancel_timer(callback_)); }
+  void reset() override { check(engine_.engine().reset_timer(callback_)); }
+  void set_period(std::chrono::nanoseconds period) override
+  {
+    check(engine_.set_timer_period(callback_, period));
+  }
+  bool is_cancelled() const override { return engine_.engine().is_timer_cancelled(callback_); }
+  std::chrono::nanoseconds time_until_release() const override
+  {
+    return engine_.engine().time_until_release(callback_);
+  }
+
+private:
+  rclrt_front_end::ConfiguredEngine & engine_;
+  const std::shared_ptr<rclrt_core::Callback> callback_;
+};
 
 }  // namespace
 
@@ -80,8 +137,8 @@ void EngineExecutor::Impl::add_group(const CallbackGroup & group)
   }
   std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<rclrt_core::Group> added;
-  check(engine_->add_group(
-    std::move(group_options), detail::cie_id(group), &added, group.shared_from_this()));
+  check(
+    engine_->add_group(std::move(group_options), cie_id(group), &added, group.shared_from_this()));
   groups_[&group] = std::move(added);
 }
 
@@ -205,7 +262,7 @@ void EngineExecutor::Impl::drive(Member & member, rclrt_core::CallbackOptions ca
     timer_options.period = state.period;
     timer_options.first = state.first;
     check(engine_->add_timer(std::move(callback_options), timer_options, group, &member.callback));
-    return std::make_shared<detail::EngineTimer>(*engine_, member.callback);
+    return std::make_shared<EngineTimer>(*engine_, member.callback);
   });
 }
 
@@ -309,5 +366,11 @@ EngineExecutor::Impl::Spin::~Spin()
   impl_.engine_->end_spin();
   watch_.reset();
 }
+
+}  // namespace rclrt_rcl
+
+// Drives a timer by the engine's timer queue.
+namespace rclrt_rcl
+{
 
 }  // namespace rclrt_rcl

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "contexts.hpp"
+#include "of_the_process.hpp"
 #include "rclrt_rcl/error.hpp"
 
 namespace rclrt_rcl

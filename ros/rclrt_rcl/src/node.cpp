@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "arguments.hpp"
-#include "logging_mutex.hpp"
 #include "node_state.hpp"
+#include "of_the_process.hpp"
 #include "rcl/graph.h"
 #include "rcl/logging.h"
 #include "rcl/logging_rosout.h"

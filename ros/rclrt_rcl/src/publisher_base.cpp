@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "logging_mutex.hpp"
+#include "of_the_process.hpp"
 #include "rcl/graph.h"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_front_end/sent_message.hpp"

@@ -18,7 +18,7 @@
 #include <system_error>
 #include <thread>
 
-#include "contexts.hpp"
+#include "of_the_process.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 

@@ -1,29 +1,28 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// rcl's logging is global state without locks: hold this around it, that is around logging calls and
-/// around making and destroying nodes (which have /rosout publishers) and contexts.
-#ifndef LOGGING_MUTEX_HPP_
-#define LOGGING_MUTEX_HPP_
+/// What a process has once: rcl's global state, which has no locks, and all contexts.
+#ifndef OF_THE_PROCESS_HPP_
+#define OF_THE_PROCESS_HPP_
 
+#include <memory>
 #include <mutex>
+#include <string>
+
+#include "rclrt_rcl/context.hpp"
 
 namespace rclrt_rcl
 {
 namespace detail
 {
 
-/// Recursive: rcl logs while it makes a node.
+/// Hold this around rcl's logging, that is around logging calls and around making and destroying nodes (which
+/// have /rosout publishers) and contexts. Recursive: rcl logs while it makes a node.
 std::recursive_mutex & logging_mutex();
-
-}  // namespace detail
-namespace detail
-{
 
 /// rcl notes the types of a node's publishers, subscriptions, services and clients in a map of the
 /// node, without a lock: hold this around their rcl_..._init() and rcl_..._fini(), and around what
 /// reads the map.
-
 /// Taken last: nothing else is locked while it is held but what rcl logs under.
 inline std::mutex & type_cache_mutex()
 {
@@ -31,7 +30,11 @@ inline std::mutex & type_cache_mutex()
   return mutex;
 }
 
+/// For whoever must shut all contexts down.
+void remember_context(const std::shared_ptr<Context> & context);
+void shutdown_all_contexts(const std::string & reason);
+
 }  // namespace detail
 }  // namespace rclrt_rcl
 
-#endif  // LOGGING_MUTEX_HPP_
+#endif  // OF_THE_PROCESS_HPP_
