@@ -19,7 +19,7 @@ function(rclrt_scx_object object)
     COMMAND ${RCLRT_SCX_CLANG} -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_${bpf_machine} -Wall -Werror
       ${ARGN} ${bpf_includes} -c "${CMAKE_CURRENT_SOURCE_DIR}/bpf/rclrt_edf.bpf.c" -o "${object}"
     DEPENDS bpf/rclrt_edf.bpf.c bpf/kernel.bpf.h bpf/tables.bpf.h bpf/queues.bpf.h bpf/budget.bpf.h
-      bpf/bind.bpf.h bpf/note.bpf.h bpf/quota.bpf.h bpf/reserve.bpf.h bpf/hotplug.bpf.h include/rclrt_scx/slots.h
+      bpf/bind.bpf.h bpf/note.bpf.h bpf/reserve.bpf.h bpf/hotplug.bpf.h include/rclrt_scx/slots.h
     COMMENT "Compiling ${object}" VERBATIM)
 endfunction()
 rclrt_scx_object("${object}")
@@ -43,7 +43,7 @@ if(RCLRT_BUILD_TESTS)
     test/guest/budgets.cpp
     test/guest/sharing.cpp test/guest/life.cpp test/guest/tools.cpp
     test/guest/claims.cpp test/guest/damage.cpp test/guest/many.cpp test/guest/mix.cpp
-    test/guest/hotplug.cpp test/guest/bounded.cpp test/guest/marks.cpp test/guest/common.cpp)
+    test/guest/hotplug.cpp test/guest/bounded.cpp test/guest/common.cpp)
   target_include_directories(scx_guest PRIVATE test/guest src)
   find_package(Threads REQUIRED)
   target_link_libraries(scx_guest PRIVATE rclrt_scx Threads::Threads)

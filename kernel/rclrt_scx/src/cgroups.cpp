@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cgroups.hpp"
+#include "scheduler.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -8,9 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "cgroups.hpp"
 #include "scheduler.hpp"
-#include "show.hpp"
 
 namespace rclrt_scx
 {

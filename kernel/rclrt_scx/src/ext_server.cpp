@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "ext_server.hpp"
+#include "scheduler.hpp"
 
 #include <glob.h>
 

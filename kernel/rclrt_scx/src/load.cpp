@@ -20,8 +20,6 @@
 #include <cstring>
 #include <memory>
 
-#include "cgroups.hpp"
-#include "ext_server.hpp"
 #include "pins.hpp"
 #include "refusal.hpp"
 #include "scheduler.hpp"

@@ -13,9 +13,7 @@
 #include <fstream>
 #include <set>
 
-#include "record.hpp"
 #include "scheduler.hpp"
-#include "show.hpp"
 
 namespace
 {

@@ -20,7 +20,7 @@
 #include <cstring>
 
 #include "bpf_calls.hpp"
-#include "ext_server.hpp"
+#include "scheduler.hpp"
 
 namespace rclrt_scx
 {

@@ -1,8 +1,6 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "record.hpp"
-
 #include <bpf/libbpf.h>
 #include <signal.h>
 #include <unistd.h>

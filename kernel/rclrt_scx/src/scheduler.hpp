@@ -68,6 +68,50 @@ std::string read_status(const std::string & directory, Status & status);
 std::string kernel_state();
 std::string kernel_scheduler();
 
+// Shares and limits of CPU time that cgroups have. The scheduler does not know them, so in mode full they do not
+// hold (docker --cpus, CPUQuota= of systemd).
+
+struct CgroupLimit
+{
+  std::string group;  ///< as in /proc/PID/cgroup: "/system.slice/docker-12.scope"
+  std::string value;  ///< "cpu.max 10000 100000"
+};
+
+/// Of groups that have processes: cpu.max, cpu.weight and cpu.idle where they are not the kernel's defaults. Empty as
+/// well where cgroups of version 2 are not mounted. Groups may come and go meanwhile. Looks at no more than 100,000
+/// files and folders.
+std::vector<CgroupLimit> cgroup_limits();
+
+/// "3 cgroups have ...: /a: cpu.max 10000 100000; /b: ...". Empty if there are none.
+std::string describe(const std::vector<CgroupLimit> & limits);
+
+/// Print one look at the scheduler. Empty, or why there is nothing to see.
+std::string show_status(const std::string & directory);
+/// The same for other programs: JSON, or the text format of Prometheus. Empty, or why there is nothing to see.
+std::string export_status(const std::string & directory, bool as_json);
+/// What cgroups say of CPU time and the scheduler in force does not heed.
+std::vector<CgroupLimit> ignored_limits(const rclrt_scx_state & state);
+/// Print it every `interval_ms`, `count` times or (0) until a signal ends the program.
+std::string show_top(const std::string & directory, uint32_t interval_ms, uint32_t count);
+
+/// Write the decisions of a scheduler loaded to record into `output`, for `seconds` or (0) until
+/// SIGINT or SIGTERM. Empty, or what failed.
+std::string record(const std::string & directory, const std::string & output, uint32_t seconds);
+/// Check such a file and print what was found. Empty if EDF order was kept within the bound.
+std::string check_file(const std::string & input, uint32_t bound_us);
+
+// The kernel's own server that saves SCHED_EXT threads from starving below SCHED_OTHER ones. In
+// partial mode every SCHED_OTHER thread outranks ours; what we get beside busy ones is what this
+// server gives, so it is set from its 50 ms a second to nearly all of a millisecond.
+
+/// What CPU 0's server has, in nanoseconds; zeros if the kernel has none (before 7.x) or debugfs is
+/// not mounted.
+void read_ext_server(uint64_t & runtime_ns, uint64_t & period_ns);
+/// Set all servers for deadlines. Empty, or what failed.
+std::string tune_ext_server();
+/// Set all servers to these values. Empty, or what failed.
+std::string set_ext_server(uint64_t runtime_ns, uint64_t period_ns);
+
 }  // namespace rclrt_scx
 
 #endif  // SCHEDULER_HPP_

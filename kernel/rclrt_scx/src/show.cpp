@@ -1,8 +1,6 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "show.hpp"
-
 #include <time.h>
 #include <unistd.h>
 

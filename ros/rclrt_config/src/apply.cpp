@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "cie_file.hpp"
 #include "configuration_impl.hpp"
 
 namespace rclrt_config

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "configuration_impl.hpp"
+#include "document.hpp"
 #include "fields.hpp"
-#include "name_pattern.hpp"
 
 namespace rclrt_config
 {

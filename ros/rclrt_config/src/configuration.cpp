@@ -11,9 +11,7 @@
 #include <map>
 #include <utility>
 
-#include "cie_file.hpp"
 #include "configuration_impl.hpp"
-#include "plan_header.hpp"
 #include "yaml_map.hpp"
 
 namespace rclrt_config

@@ -10,10 +10,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "document.hpp"
 #include "rclrt_config/configuration.hpp"
+#include "rclrt_core/status.hpp"
 
 namespace rclrt_config
 {
@@ -45,6 +47,36 @@ struct Configuration::Impl
 
 /// Throws YamlError.
 Document read_parameters_file(const YAML::Node & root, const std::string & file, int cpu_count);
+
+// Reads a file of CallbackIsolatedExecutor, of any of its versions.
+
+/// Whether it has one of the sections of such a file.
+bool is_cie_file(const YAML::Node & root);
+
+/// Throws YamlError, also if the file was made for another machine than this one.
+Document read_cie_file(const YAML::Node & root, const std::string & file, const Machine & machine);
+
+/// The id of a group with its parts sorted and without waitables, which old versions counted.
+std::string sorted_cie_id(const std::string & id);
+/// The sorted id without the services and subscriptions that ROS gives to every node, which differ between
+/// its distributions.
+std::string purpose_of_cie_id(const std::string & id);
+
+// The header that ./rclrt plan writes before a parameters file (rclrt_analysis/plan/parameters.py): comments that say
+// which content was proved.
+
+/// SHA-256 (FIPS 180-4), to tell whether a plan was edited. Not for secrets.
+
+/// 64 hexadecimal digits.
+std::string sha256(std::string_view text);
+
+/// Why what `text` says of chains is not proved: it is a plan that was edited, or one of a newer program. `name` stands
+/// for the file. Nothing: it is no plan, or is as it was made.
+std::optional<rclrt_core::Finding> problem_with_plan(
+  const std::string & text, const std::string & name);
+
+/// How many CPUs the machine had that this plan was made for.
+std::optional<int> cpus_of_plan(const std::string & text);
 
 }  // namespace rclrt_config
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_config/machine.hpp"
+#include "rclrt_config/configuration.hpp"
 
 #include <stdio.h>  // popen
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "plan_header.hpp"
+#include "configuration_impl.hpp"
 
 #include <algorithm>
 #include <array>

@@ -13,9 +13,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "configuration_impl.hpp"
+#include "document.hpp"
 #include "machine_of.hpp"
-#include "name_pattern.hpp"
-#include "plan_header.hpp"
 
 namespace rclrt_config
 {

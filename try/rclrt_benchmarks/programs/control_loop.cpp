@@ -27,7 +27,7 @@
 
 #include "beside.hpp"
 #include "harness.hpp"
-#include "rclrt_baselines/by_name.hpp"
+#include "rclrt_baselines/baselines.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "rclrt_baselines/by_name.hpp"
+#include "rclrt_baselines/baselines.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 

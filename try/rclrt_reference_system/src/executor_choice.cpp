@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "rclrt_baselines/fifo_events_executor.hpp"
-#include "rclrt_baselines/wait_set_executor.hpp"
+#include "rclrt_baselines/baselines.hpp"
 #include "rclrt_rcl/executor.hpp"
 
 namespace rclrt_reference_system

@@ -20,8 +20,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "marks.hpp"
 #include "scenarios.hpp"
+#include "worker.hpp"
 
 namespace guest
 {

@@ -5,8 +5,8 @@
 
 #include <cstdio>
 
-#include "marks.hpp"
 #include "scenarios.hpp"
+#include "worker.hpp"
 
 namespace guest
 {

@@ -20,8 +20,8 @@
 #include <new>
 #include <random>
 
-#include "marks.hpp"
 #include "scenarios.hpp"
+#include "worker.hpp"
 
 namespace guest
 {

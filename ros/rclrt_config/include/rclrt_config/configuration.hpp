@@ -17,13 +17,14 @@
 #define RCLRT_CONFIG__CONFIGURATION_HPP_
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "rclrt_config/chain.hpp"
-#include "rclrt_config/machine.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/engine.hpp"
@@ -176,6 +177,27 @@ private:
 
 /// Whether a name in a ROS parameters file, which may have wildcards, stands for a node.
 bool names_node(const std::string & pattern, const std::string & node);
+
+/// What a configuration is held against: the machine it is loaded on.
+///
+/// A plain value, so that tests can load a file for another machine. The functions are called only
+/// for files that ask for them; each costs up to some ten milliseconds.
+struct Machine
+{
+  /// CPUs are numbered from 0.
+  int cpu_count = 1;
+  /// As lscpu says, by the names of CallbackIsolatedExecutor's `hardware_info`: "model_name",
+  /// "cpu_family" ... What is unknown is missing.
+  std::function<std::map<std::string, std::string>()> hardware;
+  /// By name, "sched_rt_period_us" or "sched_rt_runtime_us"; -1 is "no limit", unset is unknown.
+  std::function<std::optional<int64_t>(const std::string &)> kernel_setting;
+
+  /// Not the machine's but the process's, for files that name processes by it: ROS_DOMAIN_ID.
+  int64_t domain_id = 0;
+
+  /// The one this program runs on, in domain 0.
+  static Machine here();
+};
 
 }  // namespace rclrt_config
 

@@ -1,12 +1,9 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_baselines/by_name.hpp"
-
 #include <stdexcept>
 
-#include "rclrt_baselines/fifo_events_executor.hpp"
-#include "rclrt_baselines/wait_set_executor.hpp"
+#include "rclrt_baselines/baselines.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace rclrt_baselines

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "rclrt_baselines/fifo_events_executor.hpp"
+#include "rclrt_baselines/baselines.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -8,8 +8,7 @@
 #include <stdexcept>
 
 #include "baselines_test.hpp"
-#include "rclrt_baselines/fifo_events_executor.hpp"
-#include "rclrt_baselines/wait_set_executor.hpp"
+#include "rclrt_baselines/baselines.hpp"
 
 namespace rclrt_baselines
 {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "baselines_test.hpp"
-#include "rclrt_baselines/fifo_events_executor.hpp"
+#include "rclrt_baselines/baselines.hpp"
 
 namespace rclrt_baselines
 {

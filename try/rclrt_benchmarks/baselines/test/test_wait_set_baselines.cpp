@@ -8,7 +8,7 @@
 #include <atomic>
 
 #include "baselines_test.hpp"
-#include "rclrt_baselines/wait_set_executor.hpp"
+#include "rclrt_baselines/baselines.hpp"
 
 namespace rclrt_baselines
 {

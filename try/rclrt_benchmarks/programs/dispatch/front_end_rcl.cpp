@@ -8,8 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "rclrt_baselines/fifo_events_executor.hpp"
-#include "rclrt_baselines/wait_set_executor.hpp"
+#include "rclrt_baselines/baselines.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 #include "variants.hpp"
 

@@ -11,8 +11,8 @@
 /// *processing window*.
 ///
 /// The list of entities is collected anew only when something has changed or somebody interrupted.
-#ifndef RCLRT_BASELINES__WAIT_SET_EXECUTOR_HPP_
-#define RCLRT_BASELINES__WAIT_SET_EXECUTOR_HPP_
+#ifndef RCLRT_BASELINES__BASELINES_HPP_
+#define RCLRT_BASELINES__BASELINES_HPP_
 
 #include <atomic>
 #include <chrono>
@@ -20,6 +20,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "rclrt_core/job.hpp"
 #include "rclrt_core/time.hpp"
@@ -137,6 +138,46 @@ private:
   bool execute_ready(bool only_one);
 };
 
+struct Event;
+
+/// One thread and an unbounded first-in-first-out queue of events, after rclcpp's experimental
+/// EventsExecutor. For comparison only.
+///
+/// Every message, request, trigger ... is an event, put there by the thread of the middleware that
+/// announced it; every expiry of a timer is one, put there by a timer thread that advances the timer
+/// at that moment. So an executor that falls behind owes a burst: each missed period runs later.
+class FifoEventsExecutor : public rclrt_rcl::Executor
+{
+public:
+  /// Null: the default context.
+  explicit FifoEventsExecutor(std::shared_ptr<rclrt_rcl::Context> context = nullptr);
+  ~FifoEventsExecutor() override;
+
+private:
+  void on_group_added(const std::shared_ptr<rclrt_rcl::CallbackGroup> & group) override;
+  void on_group_removed(const rclrt_rcl::CallbackGroup * group) override;
+  void on_entity_added(const std::shared_ptr<rclrt_rcl::Entity> & entity) override;
+  void on_entity_removed(const std::shared_ptr<rclrt_rcl::Entity> & entity) override;
+  void do_spin() override;
+  void do_spin_some(rclrt_core::TimePoint until, bool exhaustive) override;
+  bool do_spin_once(rclrt_core::TimePoint until) override;
+  void interrupt() noexcept override;
+  /// An event that only wakes costs the next spin one look.
+  void clear_interrupt() noexcept override {}
+  /// False when there was nothing to execute, e.g. of an entity that was removed.
+  bool execute(const Event & event);
+
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+/// Executors by the names that experiments have for them. Not thread-safe, and not for real-time threads.
+/// preemptive, priority_events, isolated: ours, without options. wait_set_single, wait_set_multi, events_fifo: these
+/// baselines.
+/// `threads`: of wait_set_multi; 0: as many as there are CPUs, but at least 2. Throws std::runtime_error for any other name.
+std::unique_ptr<rclrt_rcl::Executor> executor_by_name(
+  const std::string & name, std::size_t threads = 0);
+
 }  // namespace rclrt_baselines
 
-#endif  // RCLRT_BASELINES__WAIT_SET_EXECUTOR_HPP_
+#endif  // RCLRT_BASELINES__BASELINES_HPP_
