@@ -40,7 +40,7 @@ function(rclrt_add_gtest name)
     set(arg_TIMEOUT 300)
   endif()
   _rclrt_test_properties(${name})
-  add_test(NAME ${PROJECT_NAME}.${name} COMMAND ${name})
+  add_test(NAME ${PROJECT_NAME}.${name} COMMAND ${own_domain} $<TARGET_FILE:${name}>)
   set_tests_properties(${PROJECT_NAME}.${name} PROPERTIES ${properties})
 endfunction()
 
@@ -73,16 +73,24 @@ function(rclrt_add_pytest name path)
     "RCLRT_SANITIZE=${RCLRT_SANITIZE}" "PYTHONPATH=${python_path}" "LD_LIBRARY_PATH=${library_path}"
     ${RCLRT_ROS_ENVIRONMENT})
   list(TRANSFORM arg_IGNORE PREPEND "--ignore=${CMAKE_CURRENT_SOURCE_DIR}/")
+  _rclrt_test_properties(${arg_NEEDS})
   add_test(NAME ${PROJECT_NAME}.${name}
-    COMMAND "${Python3_EXECUTABLE}" -m pytest -q -rs -p no:cacheprovider -p own_world
+    COMMAND ${own_domain} "${Python3_EXECUTABLE}" -m pytest -q -rs -p no:cacheprovider -p own_world
       "${CMAKE_CURRENT_SOURCE_DIR}/${path}" ${arg_IGNORE}
     WORKING_DIRECTORY "${RCLRT_ROOT}")
-  _rclrt_test_properties(${arg_NEEDS})
   set_tests_properties(${PROJECT_NAME}.${name} PROPERTIES ${properties} ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
 
-# _rclrt_test_properties(<target that the test needs>...): sets `properties`.
+# _rclrt_test_properties(<target that the test needs>...): sets `properties`; and `own_domain`, which goes before the
+# command of a test that runs beside others and may use the middleware: nobody else in this run has its domain.
 macro(_rclrt_test_properties)
+  set(own_domain "")
+  if(arg_PARALLEL AND arg_MACHINE)
+    get_property(domain GLOBAL PROPERTY rclrt_domain)
+    math(EXPR domain "${domain} + 1")
+    set_property(GLOBAL PROPERTY rclrt_domain ${domain})
+    set(own_domain sh -c [[export ROS_DOMAIN_ID=$(((ROS_DOMAIN_ID + $0) % 101 + 1)) && exec "$@"]] ${domain})
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()

@@ -140,6 +140,15 @@ def test_who_is_not_root_is_told_what_to_install_for_arm64(stage: Stage) -> None
 TOOL = Path(__file__).resolve().parents[1] / "changed.py"
 
 
+def test_a_run_that_the_disk_has_no_room_for_ends_at_once_and_says_so(stage: Stage) -> None:
+    stage.program("df", "#!/bin/sh\necho Avail\necho 17\n")
+    stage.program("du", "#!/bin/sh\necho 1000 total\n")
+    environment = {"PATH": f"{stage.bin}:/usr/bin:/bin"}
+    done = subprocess.run([CI / "run"], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stdout
+    assert "1017 MB of disk, of the 15000 MB that a run takes: remove" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("files", "among", "not_among"),
     [
