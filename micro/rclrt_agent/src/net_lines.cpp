@@ -21,7 +21,7 @@ namespace
 {
 
 constexpr std::size_t kLongestDatagram = 65507;
-constexpr int kBurst = 64;  // datagrams read before something is sent
+constexpr int kDatagramsInARow = 64;  // datagrams read before something is sent
 // Datagrams that are further apart are read one at a time: to ask for one more would cost as much as to wait for it.
 constexpr std::chrono::microseconds kApart{200};
 
@@ -89,7 +89,7 @@ void UdpLine::read(const std::vector<pollfd> & polled, TimePoint now)
   if ((polled[1].revents & (POLLIN | POLLERR)) == 0) {
     return;
   }
-  const int most = now - last_read_ < kApart ? kBurst : 1;
+  const int most = now - last_read_ < kApart ? kDatagramsInARow : 1;
   last_read_ = now;
   for (int i = 0; i < most; ++i) {
     sockaddr_in from{};
