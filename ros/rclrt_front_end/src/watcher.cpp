@@ -22,9 +22,9 @@ using rclrt_core::Severity;
 namespace
 {
 
-constexpr std::chrono::milliseconds kBetweenReads(50);
+constexpr std::chrono::milliseconds kReadAfter(50);
 constexpr int64_t kMillisecond = 1'000'000;
-constexpr int64_t kBetweenLooks = 500 * kMillisecond;
+constexpr int64_t kLookAfter = 500 * kMillisecond;
 /// What was no live trace is looked at again.
 constexpr int64_t kForgets = 10'000 * kMillisecond;
 /// Files that are open: this process needs descriptors for other things.
@@ -73,14 +73,14 @@ void Watcher::run()
   rclrt_core::Platform & platform = engine_.platform();
   while (end_.load(std::memory_order_acquire) == 0) {
     step(rclrt_core::nanoseconds_of(platform.now()));
-    platform.wait(end_, 0, platform.now() + kBetweenReads);
+    platform.wait(end_, 0, platform.now() + kReadAfter);
   }
 }
 
 void Watcher::step(int64_t now)
 {
   if (now >= next_look_ && configuration_.is_watched()) {
-    next_look_ = now + kBetweenLooks;
+    next_look_ = now + kLookAfter;
     look(now);
     look_at_threads();
   }
