@@ -7,8 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include "milliseconds.hpp"
-
 namespace rclrt_front_end
 {
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "rclrt_config/configuration.hpp"
 #include "rclrt_core/engine.hpp"
 #include "rclrt_core/status.hpp"
+#include "rclrt_core/time.hpp"
 #include "rclrt_core/trace_file.hpp"
 
 namespace rclrt_front_end
@@ -111,6 +113,19 @@ private:
   std::map<std::string, int> odd_;
   std::set<std::pair<std::string, std::string>> told_;
 };
+
+/// Times as people read them: as "%g" has it.
+inline std::string milliseconds_of(rclrt_core::Duration duration)
+{
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", static_cast<double>(duration.count()) / 1e6);
+  return text;
+}
+
+inline std::string in_ms(rclrt_core::Duration duration)
+{
+  return milliseconds_of(duration) + " ms";
+}
 
 }  // namespace rclrt_front_end
 

@@ -7,8 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "milliseconds.hpp"
-
 namespace rclrt_front_end
 {
 namespace

@@ -11,7 +11,6 @@
 #include <mutex>
 #include <utility>
 
-#include "milliseconds.hpp"
 #include "rclrt_front_end/named_threads.hpp"
 
 namespace rclrt_front_end

@@ -13,7 +13,7 @@
 
 #include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "time_source.hpp"
+#include "node_state.hpp"
 
 namespace rclrt_rcl
 {

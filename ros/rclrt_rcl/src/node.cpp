@@ -21,7 +21,6 @@
 #include "rclrt_front_end/local_publishers.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "time_source.hpp"
 
 namespace rclrt_rcl
 {

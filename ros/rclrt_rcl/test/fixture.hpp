@@ -11,27 +11,15 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
+#include "conformance/basis.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
 namespace rclrt_rcl
 {
 
-/// Far longer than anything takes; reached only when a test fails.
-constexpr std::chrono::seconds kPatience(20);
-
-inline bool wait_for(const std::function<bool()> & condition)
-{
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > until) {
-      return false;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
+using conformance::kPatience;
+using conformance::wait_for;
 
 inline bool spin_until(Executor & executor, const std::function<bool()> & condition)
 {
@@ -45,26 +33,7 @@ inline bool spin_until(Executor & executor, const std::function<bool()> & condit
   return true;
 }
 
-/// spin() in a thread; cancelled and joined at the end.
-class Spinning
-{
-public:
-  explicit Spinning(Executor & executor) : executor_(executor)
-  {
-    wait_for([this] { return executor_.is_spinning(); });
-  }
-  ~Spinning()
-  {
-    executor_.cancel();
-    thread_.join();
-  }
-  Spinning(const Spinning &) = delete;
-  Spinning & operator=(const Spinning &) = delete;
-
-private:
-  Executor & executor_;
-  std::thread thread_{[this] { executor_.spin(); }};
-};
+using Spinning = conformance::Spinning<Executor>;
 
 class WithContext : public ::testing::Test
 {
