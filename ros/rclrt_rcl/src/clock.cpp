@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "node_state.hpp"
 #include "rclrt_front_end/callback_name.hpp"
 #include "rclrt_rcl/error.hpp"
-#include "node_state.hpp"
 
 namespace rclrt_rcl
 {
