@@ -74,6 +74,6 @@ def test_first_node_without_the_permission_says_what_is_refused_and_what_helps()
 def test_virtual_time_prints_what_its_readme_says() -> None:
     program = BUILD / "rclrt_examples" / "virtual_time"
     done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=30)
-    readme = (SOURCE / "try/rclrt_examples" / "02_virtual_time" / "README.md").read_text()
+    readme = (SOURCE / "try/rclrt_examples" / "README.md").read_text()
     assert done.stdout.count("\n") == 6
     assert f"```\n{done.stdout}```" in readme
