@@ -40,7 +40,11 @@ function(rclrt_add_gtest name)
     set(arg_TIMEOUT 300)
   endif()
   _rclrt_test_properties(${name})
-  add_test(NAME ${PROJECT_NAME}.${name} COMMAND ${own_domain} $<TARGET_FILE:${name}>)
+  set(program ${name})  # With an emulator in front, where it was compiled for another processor.
+  if(own_domain)
+    set(program $<TARGET_FILE:${name}>)
+  endif()
+  add_test(NAME ${PROJECT_NAME}.${name} COMMAND ${own_domain} ${program})
   set_tests_properties(${PROJECT_NAME}.${name} PROPERTIES ${properties})
 endfunction()
 
