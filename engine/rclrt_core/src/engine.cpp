@@ -35,7 +35,7 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   mutex(platform.make_mutex()),
   timer_thread(options.timer_thread),
   clocks(platform),
-  lanes(options, table, *mutex),
+  lanes(options, table, *mutex, clocks),
   deadlines(options.deadlines),
   life(platform, *mutex),
   lookouts(platform, *mutex, options.waiting),
@@ -108,7 +108,7 @@ void Engine::notify(Callback & notified, std::size_t count, Delivery * delivery)
   if (may_be_lent && asks_the_os && publishes_here()) {
     loan.emplace(callback.demand(), impl_->deadlines.get());
   }
-  section.lock.unlock();
+  section.unlock();
   if (loan) {
     lend_to_publisher(*loan, publisher, impl_->platform);
   }

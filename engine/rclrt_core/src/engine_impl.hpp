@@ -112,16 +112,19 @@ public:
 
   // timers.cpp; under `mutex`
   void arm(TimerNode & timer, int64_t after_ns, Section & section) noexcept;
-  /// Release at most a few timers that are due. Returns whether more are: leave the lock in between.
-  bool release_due(ClockState & clock, Section & section) noexcept;
+  /// Release at most a few timers that are due: those that are this worker's business, or else the timer thread's. Returns
+  /// whether more are: leave the lock in between.
+  bool release_due(ClockState & clock, Section & section, Worker * worker = nullptr) noexcept;
   /// Release all that are due on the clocks that a worker drives. Leaves the lock in between.
   void release_all_due(Section & section) noexcept;
+  /// By a worker that covered a timer and comes, or has ended a job: releases what is due of its lane and no more urgent.
+  void release_covered(Worker & worker, Section & section) noexcept;
 
   // worker.cpp
   void work(Worker & worker) noexcept;
-  /// Lower the worker to the urgency of its next job, before it takes that. Under `mutex`; returns whether it has
-  /// left it in between.
-  bool gives_way(Worker & worker, const CallbackNode & next, Section & section) noexcept;
+  /// By the worker, which has nothing to do: from now on it has this. Under `mutex`, which it leaves in between. Returns
+  /// the error if it is refused.
+  int become(Worker & worker, const Demand & wanted, Section & section) noexcept;
   void bind(Worker & worker, CallbackNode & callback) noexcept;  // under `mutex`
   /// What is bound. Returns whether the job found work.
   bool execute(Worker & worker, Section & section) noexcept;
@@ -133,7 +136,8 @@ public:
   void settle(Worker & worker) noexcept;
   bool decide_less(Worker & worker, const ThreadUrgency::Outcome & refused) noexcept;
   void finish(Worker & worker, bool found_work, Section & section) noexcept;
-  void sleep(Worker & worker, TimePoint until, Section & section) noexcept;
+  /// `timer`: that it covers meanwhile, or null.
+  void sleep(Worker & worker, TimePoint until, TimerNode * timer, Section & section) noexcept;
   void handle_exception(const Callback & callback) noexcept;
 
   // prepare.cpp

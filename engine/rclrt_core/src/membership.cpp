@@ -401,7 +401,7 @@ Status Engine::set_attributes(const std::shared_ptr<Callback> & callback, const 
     return two;
   }
   {
-    const Impl::Lock lock(*impl_->mutex);
+    Section section(*impl_->mutex);
     impl_->ready.change(*node, [&] {
       node->policy = node->cpus = &entry;
       node->told_of_cpus = false;
@@ -409,6 +409,9 @@ Status Engine::set_attributes(const std::shared_ptr<Callback> & callback, const 
         node->priority = entry.asked.priority;
       }
     });
+    if (node->timer && node->timer->covered_by) {  // that thread has what it needed before
+      impl_->clocks.uncover(*node->timer->covered_by, section);
+    }
   }
   return impl_->budgets.is_watched() ? impl_->accounts.watch() : Status();
 }

@@ -396,6 +396,32 @@ private:
 
 using EngineOnSim = EngineOn<SimPlatform>;
 
+/// One CPU. From 1 ms on "publisher" (fifo 20) has taken threads for what it released, and is about to
+/// wake them; from 2 to 12 ms a thread that is none of the engine's (fifo 50) keeps the CPU from it.
+class HeldUp
+{
+public:
+  explicit HeldUp(EngineOptions options) : engine(std::move(options)) {}
+
+  void add_publisher(std::function<void()> releases)
+  {
+    engine.add(engine.fifo_callback("publisher", 0, 20), [this, releases = std::move(releases)] {
+      const Publication batch;
+      releases();
+      engine.work(3);
+    });
+  }
+
+  Lines run(const std::vector<Arrival> & arrivals)
+  {
+    std::vector<Arrival> all = {{1, "publisher"}};
+    all.insert(all.end(), arrivals.begin(), arrivals.end());
+    return engine.run(50, all, [this] { engine.stranger(50, 2, 10)->join(); });
+  }
+
+  EngineOnSim engine;
+};
+
 }  // namespace rclrt_core
 
 #endif  // ENGINE_ON_SIM_HPP_

@@ -77,27 +77,28 @@ int64_t sections_for(int timers)
 {
   EngineOptions options;
   options.attributes_mode = AttributesMode::kOff;  // no thread is changed: no other lock is taken
-  EngineOnSim engine(options);
+  EngineOnSim engine(options, 2);
   TimerOptions once;
   once.period = milliseconds(10);
   once.one_shot = true;
   for (int i = 0; i < timers; ++i) {
     engine.add_timer(engine.callback_options(std::to_string(i), {}), once, "group");
   }
+  engine.add(engine.callback_options("busy", milliseconds(8)), "group");  // nobody covers a timer
   int64_t sections = 0;
   engine.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
     sections += point == SimPlatform::Point::kLocked && thread == "rclrt timers" &&
                 engine.sim.now() == at_ms(10);
   });
   int64_t at_ten = 0;
-  engine.run(20, {}, [&] {
+  engine.run(20, {{5, "busy"}}, [&] {
     engine.until(11);
     at_ten = sections;
   });
   for (int i = 0; i < timers; ++i) {
     EXPECT_EQ(engine.statistics(std::to_string(i)).executed, 1u);
   }
-  return at_ten;
+  return at_ten - 1;  // the lock of its alarm
 }
 
 TEST(Bounds, eight_due_timers_are_released_in_one_section_of_the_lock)

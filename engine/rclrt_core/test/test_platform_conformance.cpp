@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -102,6 +103,69 @@ TYPED_TEST(
     GTEST_SKIP() << "no permission for SCHED_FIFO 10 on CPU 0";
   }
   EXPECT_TRUE(had_begun);
+}
+
+/// With the alarm that a platform has if it does not make its own.
+struct WordAlarms : LinuxPlatform
+{
+  std::unique_ptr<Alarm> make_alarm() override { return Platform::make_alarm(); }
+};
+
+template <typename P>
+using AlarmConformance = PlatformConformance<P>;
+using PlatformsWithAlarms = ::testing::Types<LinuxPlatform, SimPlatform, WordAlarms>;
+TYPED_TEST_SUITE(AlarmConformance, PlatformsWithAlarms);
+
+TYPED_TEST(AlarmConformance, goes_off_at_the_time_that_was_set_last)
+{
+  const std::unique_ptr<Alarm> alarm = this->platform.make_alarm();
+  run(this->platform, [&] {
+    const TimePoint begin = this->platform.now();
+    std::vector<TimePoint> times;
+    std::atomic<uint32_t> rounds{0};
+    const auto sleeper = this->start([&] {
+      for (int round = 0; round < 3; ++round) {
+        alarm->wait();
+        times.push_back(this->platform.now());
+        alarm->set(kNever);
+        this->set_and_wake(rounds, rounds.load() + 1);
+      }
+    });
+    const auto let_pass = [&](milliseconds time) {
+      const std::atomic<uint32_t> word{0};
+      const TimePoint until = this->platform.now() + time;
+      while (this->platform.now() < until) {
+        this->platform.wait(word, 0, until);
+      }
+    };
+    let_pass(milliseconds(5));
+    alarm->set(begin + milliseconds(10));
+    let_pass(milliseconds(1));
+    alarm->set(begin + milliseconds(30));  // later, while it sleeps
+    this->wait_while(rounds, 0);
+    alarm->set(begin + std::chrono::hours(1));
+    let_pass(milliseconds(1));
+    alarm->set(this->platform.now() + milliseconds(5));  // nearer
+    this->wait_while(rounds, 1);
+    alarm->set(TimePoint());  // over
+    sleeper->join();
+    EXPECT_EQ(times.size(), 3U);
+    EXPECT_GE(times.at(0), begin + milliseconds(30));
+    EXPECT_LT(times.at(2), begin + std::chrono::minutes(30));
+  });
+}
+
+TEST(LinuxAlarm, goes_off_in_time_also_if_the_program_has_closed_its_descriptor)
+{
+  LinuxPlatform platform;
+  const int next = dup(1);  // what the alarm gets is the same one
+  close(next);
+  const std::unique_ptr<Alarm> alarm = platform.make_alarm();
+  ASSERT_EQ(close(next), 0);
+  const TimePoint time = platform.now() + milliseconds(5);
+  alarm->set(time);
+  alarm->wait();
+  EXPECT_GE(platform.now(), time);
 }
 
 TYPED_TEST(PlatformConformance, wait_returns_at_once_when_the_word_differs)

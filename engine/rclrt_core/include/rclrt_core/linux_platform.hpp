@@ -33,6 +33,7 @@ public:
   bool spin(
     const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept override;
   void wake_one(const std::atomic<uint32_t> & word) noexcept override;
+  std::unique_ptr<Alarm> make_alarm() override;
   ThreadId current_thread() noexcept override;
   int current_cpu() noexcept override;
   CpuWatch watch_cpu(bool measures) noexcept override;

@@ -63,6 +63,18 @@ struct ThreadOptions
   Attributes attributes;
 };
 
+/// An alarm clock for one thread, which any thread may set to another time without waking the one that waits.
+class Alarm
+{
+public:
+  virtual ~Alarm() = default;
+  /// Go off at `time`, at once if that is over, and never if it is kNever. What was set before does not count any more.
+  /// Two threads do not call this at the same time. At most one system call. Does not allocate.
+  virtual void set(TimePoint time) noexcept = 0;
+  /// By one thread: until the alarm goes off. It goes off once. May return early for no reason.
+  virtual void wait() noexcept = 0;
+};
+
 /// What is kept of a thread from Platform::watch_cpu() to Platform::end_watch().
 struct CpuWatch
 {
@@ -112,6 +124,9 @@ public:
 
   /// Wake at most one thread that sleeps on `word`.
   virtual void wake_one(const std::atomic<uint32_t> & word) noexcept = 0;
+
+  /// Not set. The platform outlives it. This one wakes the thread that waits when the time comes nearer.
+  virtual std::unique_ptr<Alarm> make_alarm();
 
   virtual ThreadId current_thread() noexcept = 0;
   /// CPU the caller runs on now.

@@ -136,6 +136,7 @@ public:
     int64_t wake = 0;
     int64_t start_thread = 0;
     int64_t lock = 0;
+    int64_t alarm = 0;  ///< Alarm::set()
   };
   Counts counts() const;
   /// Which virtual thread ran on which CPU when: lines "0-2ms cpu0 main", in time order, merged
@@ -153,6 +154,7 @@ public:
   void wait(
     const std::atomic<uint32_t> & word, uint32_t expected, TimePoint until) noexcept override;
   void wake_one(const std::atomic<uint32_t> & word) noexcept override;
+  std::unique_ptr<Alarm> make_alarm() override;
   ThreadId current_thread() noexcept override;
   int current_cpu() noexcept override;
   CpuWatch watch_cpu(bool measures) noexcept override;
@@ -170,6 +172,7 @@ private:
   class Impl;
   class SimMutex;
   class SimThread;
+  class SimAlarm;
   std::shared_ptr<Impl> impl_;  // Shared with threads left behind by a run that failed.
 };
 

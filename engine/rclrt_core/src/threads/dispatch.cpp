@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "budgets/budgets.hpp"
+#include "timers/timer_clocks.hpp"
 
 namespace rclrt_core
 {
@@ -14,6 +15,15 @@ namespace rclrt_core
 bool suffices(const Worker & worker, const Demand & needed) noexcept
 {
   return worker.is_left_alone || suffices(worker.urgency.decided(), needed);
+}
+
+bool has_exactly(const Worker & worker, const Demand & needed) noexcept
+{
+  const Demand & decided = worker.urgency.decided();
+  const bool is_like = decided.policy->asked.policy != SchedulingPolicy::kDeadline &&
+                       !outranks(decided, needed) && !outranks(needed, decided);
+  return worker.is_left_alone || (worker.urgency.is_settled() && same_cpus(decided, needed) &&
+                                  (decided.policy == needed.policy || is_like));
 }
 
 std::size_t Lane::coming_for(const Demand & needed) const noexcept
@@ -24,7 +34,8 @@ std::size_t Lane::coming_for(const Demand & needed) const noexcept
 }
 
 // One that looks for work needs no waking. Else the warmest thread that has the attributes already; if none has, the
-// coldest one, so that the warm ones keep theirs and a steady load needs no scheduling calls.
+// coldest one, so that the warm ones keep theirs and a steady load needs no scheduling calls. Those that cover a timer come
+// last.
 Worker & Lane::choose(const Demand & wanted) noexcept
 {
   const auto looking = std::find_if(idle.begin(), idle.end(), [&wanted](const Worker & worker) {
@@ -35,23 +46,32 @@ Worker & Lane::choose(const Demand & wanted) noexcept
   if (looking != idle.end()) {
     return *looking;
   }
-  const auto ready_made = std::find_if(idle.begin(), idle.end(), [&wanted](const Worker & worker) {
-    return worker.urgency.decided().policy == wanted.policy &&
-           same_cpus(worker.urgency.decided(), wanted);
-  });
-  if (ready_made != idle.end()) {
-    return *ready_made;
-  }
   // A thread without a slot takes an ext job only if none with a slot is left.
   const bool needs_slot = wanted.policy->is_ext();
-  const auto coldest = std::find_if(
-    idle.rbegin(), idle.rend(),
-    [needs_slot](const Worker & worker) { return !needs_slot || worker.has_slot; });
-  return coldest != idle.rend() ? *coldest : idle.back();
+  for (const bool covers : {false, true}) {
+    const auto ready_made = std::find_if(idle.begin(), idle.end(), [&](const Worker & worker) {
+      return covers == (worker.covers != nullptr) &&
+             worker.urgency.decided().policy == wanted.policy &&
+             same_cpus(worker.urgency.decided(), wanted);
+    });
+    if (ready_made != idle.end()) {
+      return *ready_made;
+    }
+    const auto coldest = std::find_if(idle.rbegin(), idle.rend(), [&](const Worker & worker) {
+      return covers == (worker.covers != nullptr) && (!needs_slot || worker.has_slot);
+    });
+    if (coldest != idle.rend()) {
+      return *coldest;
+    }
+  }
+  return idle.back();
 }
 
 void take_from_sleep(Worker & worker, const Urgency & urgency, Section & section) noexcept
 {
+  if (worker.covers) {
+    worker.lane->clocks->uncover(worker, section);
+  }
   worker.sleeping = false;
   worker.waker = Section::owner();
   worker.called_for = urgency;
@@ -66,10 +86,18 @@ void take_from_sleep(Worker & worker, const Urgency & urgency, Section & section
 // between the store and the system call: this thread does so too.
 void wake_too(Worker & worker, Section & section) noexcept
 {
-  if (!worker.waker || worker.waker == Section::owner()) {
+  if (!worker.waker) {
+    section.settle(
+      worker);  // it changes itself, and may have lost its CPU before that: see Engine::Impl::become()
+    return;
+  }
+  if (worker.waker == Section::owner()) {
     return;
   }
   worker.waker = Section::owner();
+  if (worker.lane) {
+    section.set(worker.lane->clocks->watch);
+  }
   uint32_t expected = Worker::kAsleep;
   // Release: the thread that finds the word changed sees what was decided for the worker under the lock. If it is not
   // kAsleep any more there is nothing to say: the word of its first waker stands.
@@ -142,8 +170,9 @@ rclrt_job_wait Dispatch::what_is_busy(const CallbackNode & callback) const noexc
     return RCLRT_WAITED_FOR_GROUP;
   }
   const Lane & lane = *callback.queue->lane;
-  const bool any_sleeps =
-    (!lane.idle.empty() && !lane.is_full()) || (visitor_ && visitor_->sleeping);
+  const bool is_for_releaser = releaser_ && releaser_->lane == &lane && lane.ready.empty();
+  const bool any_sleeps = ((!lane.idle.empty() || is_for_releaser) && !lane.is_full()) ||
+                          (visitor_ && visitor_->sleeping);
   return any_sleeps ? RCLRT_WAITED_FOR_NOTHING : RCLRT_WAITED_FOR_THREAD;
 }
 

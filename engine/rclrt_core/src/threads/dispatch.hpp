@@ -43,6 +43,8 @@
 namespace rclrt_core
 {
 
+class TimerClocks;
+
 /// An ordered queue of groups with work, and the threads that serve it.
 struct Lane
 {
@@ -61,6 +63,8 @@ struct Lane
   Arrivals arrivals;
   /// The sleeper that looks for work, or else the last one to lie down. Its gaps count.
   Worker * lookout = nullptr;
+  std::size_t covering = 0;        // threads of it that cover a timer
+  TimerClocks * clocks = nullptr;  // never changes
   /// Written under both locks of the engine, or by a thread that ends; read under `configuration`: a thread
   /// that has ended and is not counted out yet only costs a new lane.
   std::atomic<std::size_t> threads{0};
@@ -90,6 +94,8 @@ public:
   std::size_t cpus() const noexcept { return cpus_; }
   /// A thread of the user, the visitor, that runs jobs of any lane while it sleeps here; null: none.
   void set_visitor(Worker * visitor) noexcept { visitor_ = visitor; }
+  /// This worker, which has nothing to do yet, releases timers; null: nobody does.
+  void set_releaser(const Worker * releaser) noexcept { releaser_ = releaser; }
 
   /// What a job of this callback would have to wait for, as rclrt_job_wait.
   rclrt_job_wait what_is_busy(const CallbackNode & callback) const noexcept;
@@ -140,6 +146,7 @@ private:
 
   const std::size_t cpus_;
   Worker * visitor_ = nullptr;
+  const Worker * releaser_ = nullptr;
 };
 
 }  // namespace rclrt_core

@@ -9,8 +9,9 @@
 namespace rclrt_core
 {
 
-Lanes::Lanes(const EngineOptions & options, AttributeTable & table, Mutex & mutex)
-: options_(options), table_(table), mutex_(mutex)
+Lanes::Lanes(
+  const EngineOptions & options, AttributeTable & table, Mutex & mutex, TimerClocks & clocks)
+: options_(options), table_(table), mutex_(mutex), clocks_(clocks)
 {
   if (options.model != ExecutionModel::kIsolated) {
     shared_ = &make("rclrt worker", {});
@@ -34,6 +35,7 @@ Lane & Lanes::make(const std::string & name, const Attributes & attributes)
   std::list<Lane> made(1);
   made.front().name = name;
   made.front().first = &first;
+  made.front().clocks = &clocks_;
   const std::lock_guard<Mutex> lock(mutex_);
   all_.splice(all_.end(), made);
   return all_.back();

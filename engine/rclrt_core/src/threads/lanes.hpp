@@ -20,7 +20,7 @@ namespace rclrt_core
 class Lanes
 {
 public:
-  Lanes(const EngineOptions & options, AttributeTable & table, Mutex & mutex);
+  Lanes(const EngineOptions & options, AttributeTable & table, Mutex & mutex, TimerClocks & clocks);
 
   std::list<Lane> & all() noexcept { return all_; }
   const std::list<Lane> & all() const noexcept { return all_; }
@@ -39,6 +39,7 @@ private:
   const EngineOptions & options_;
   AttributeTable & table_;
   Mutex & mutex_;
+  TimerClocks & clocks_;
   std::list<Lane> all_;
   Lane * shared_ = nullptr;     // events and pool; never changes
   Lane * of_timers_ = nullptr;  // never changes

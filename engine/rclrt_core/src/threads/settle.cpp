@@ -9,6 +9,7 @@
 
 #include "messages/publication.hpp"
 #include "threads/worker.hpp"
+#include "timers/timer_watch.hpp"
 
 namespace rclrt_core
 {
@@ -336,6 +337,15 @@ void Section::wake_again(Worker & worker) noexcept
 {
   wakes_.add_again(worker.platform, worker.word);
   settle(worker);
+}
+
+void Section::unlock() noexcept
+{
+  TimerWatch * const watch = std::exchange(watch_, nullptr);
+  lock.unlock();
+  if (watch && !watch->is_set()) {
+    watch->set();
+  }
 }
 
 // If there is no room, whoever decided settles.

@@ -34,6 +34,7 @@ namespace rclrt_core
 {
 
 struct Worker;
+class TimerWatch;
 
 /// What a publication lends to the thread that publishes. Copied: the lender may be another engine.
 struct Loan
@@ -207,9 +208,11 @@ public:
   void enter() noexcept { lock.lock(); }
   void leave() noexcept
   {
-    lock.unlock();
+    unlock();
     go();
   }
+  /// And set the alarm: before the thread lowers itself or is moved to another CPU, after which it may wait for long.
+  void unlock() noexcept;
   /// Not under the lock: settle all; then wake all, or leave that to the thread's Publication.
   void go() noexcept;
 
@@ -226,6 +229,8 @@ public:
   {
     wakes_.add_again(platform, word);
   }
+  /// The alarm has to be set, or another thread that has to set it may have lost its CPU.
+  void set(TimerWatch & watch) noexcept { watch_ = &watch; }
   /// Whether there is room for so many more to settle. If not, leave the lock and begin anew.
   bool has_room(std::size_t count = 2) const noexcept { return to_settle_.size() + count <= kMax; }
 
@@ -234,6 +239,7 @@ public:
 private:
   static constexpr std::size_t kMax = 24;
 
+  TimerWatch * watch_ = nullptr;
   Wakes wakes_;
   boost::container::static_vector<std::shared_ptr<Worker>, kMax> to_settle_;
 };

@@ -150,14 +150,20 @@ Status Engine::Impl::start_threads()
   auto driver = new_worker("rclrt timers", lanes.of_timers());
   driver->drives_timers = true;
   const AttributesEntry & first = table.intern(timer_thread);
+  const bool covers = !driver->lane && options.waiting.kind == Waiting::kBlock;
+  if (covers) {
+    clocks.watch.open(platform.make_alarm());
+  }
   {
     const Lock lock(*mutex);
     timer_driver = driver.get();
+    clocks.watch.use(covers);
   }
   Status status = start_thread(driver, first);
   if (!status.ok()) {
     const Lock lock(*mutex);
     timer_driver = nullptr;
+    clocks.watch.use(false);
   }
   if (status.ok()) {
     status = accounts.watch();
@@ -191,6 +197,7 @@ void Engine::Impl::join_all()
   const Lock lock(*mutex);
   life.let_run(false);
   timer_driver = nullptr;
+  clocks.watch.use(false);
   for (Lane & lane : lanes.all()) {
     lane.threads = 0;
   }
@@ -307,6 +314,10 @@ void Engine::Impl::stop() noexcept
       wake(*worker);
     }
     wake(*visitor);
+    if (clocks.watch.is_used()) {
+      clocks.watch.decide(TimePoint());
+      section.set(clocks.watch);
+    }
   }
   life.wake_who_spins();
 }
@@ -348,7 +359,7 @@ bool Engine::run_one(TimePoint until, uint64_t before_sequence)
       const bool goes_without = worker.callback->policy != &impl_->table.nothing() ||
                                 worker.callback->cpus != &impl_->table.nothing();
       if (goes_without && !std::exchange(impl_->told_of_visitor, true)) {
-        section.lock.unlock();
+        section.unlock();
         impl_->findings.add(
           {worker.callback->name(),
            "has attributes, but runs with those of the thread that called a function like "
@@ -358,7 +369,7 @@ bool Engine::run_one(TimePoint until, uint64_t before_sequence)
       }
       ran = impl_->execute(worker, section);
     } else if (impl_->platform.now() < until) {
-      impl_->sleep(worker, std::min(until, impl_->clocks.next_release()), section);
+      impl_->sleep(worker, std::min(until, impl_->clocks.next_release()), nullptr, section);
     } else {
       break;
     }

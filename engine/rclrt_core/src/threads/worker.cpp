@@ -19,6 +19,20 @@ namespace
 // After a job has lost its CPU, so many of the same callback are measured by system calls.
 constexpr uint8_t kMeasuredJobs = 16;
 
+// A thread comes to its next job with the urgency of the last one. If that is more than the next job has, it lowers
+// itself before it takes the job: else it would hold the group of a job that is not urgent while others run which are
+// more so, and each more urgent job of that group would lend it urgency to finish in their place.
+bool gives_way(const Worker & worker, const CallbackNode & next) noexcept
+{
+  const Demand & decided = worker.urgency.decided();
+  if (decided.policy == next.policy || next.policy->is_ext() || decided.policy->is_ext()) {
+    return false;
+  }
+  const Demand wanted = next.demand();
+  const bool lowers = same_cpus(decided, wanted) && outranks(decided, wanted);
+  return lowers && !worker.is_left_alone && !worker.cannot_lower;
+}
+
 Finding refusal(const Worker & worker, const Demand & asked, int error)
 {
   Attributes refused = asked.policy->asked;
@@ -45,7 +59,8 @@ void Worker::fan_in() noexcept
   job.deadline = std::min(job.deadline, earliest_to_bring_together(*callback));
 }
 
-void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) noexcept
+void Engine::Impl::sleep(
+  Worker & worker, TimePoint until, TimerNode * timer, Section & section) noexcept
 {
   const AttributesEntry * const first = worker.first_rest.load(std::memory_order_relaxed);
   if (first) {
@@ -61,9 +76,17 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) no
     worker.urgency.decide(rest);
   }
   lie_down(worker);
+  if (worker.lane) {
+    section.set(clocks.watch);  // also if another thread has decided that
+  }
+  const bool covers = timer && worker.sleeping;
+  if (covers) {
+    clocks.cover(worker, *timer, section);
+    until = time_point_of(timer->next_ns);
+  }
   const bool is_lookout = worker.lane && worker.lane->lookout == &worker;
   const bool has_just_begun = !life.runs();
-  section.lock.unlock();
+  section.unlock();
   if (first) {
     const int error = worker.settle_first(*first);
     if (error != 0) {
@@ -88,30 +111,25 @@ void Engine::Impl::sleep(Worker & worker, TimePoint until, Section & section) no
     worker.lane->lookout = nullptr;
     worker.lane->arrivals.add(platform.now() - idle_since);
   }
+  if (covers && life.runs() && !life.is_stopped() && !worker.retired) {
+    release_covered(worker, section);
+  }
+  if (worker.covers) {  // it has come early, or comes to its end
+    clocks.uncover(worker, section);
+  }
 }
 
-// A thread comes to its next job with the urgency of the last one. If that is more than the next job has, it lowers
-// itself before it takes the job: else it would hold the group of a job that is not urgent while others run which are
-// more so, and each more urgent job of that group would lend it urgency to finish in their place. Meanwhile it counts as
+// What the worker does before it takes its next job or covers a timer, in place of what it has. Meanwhile it counts as
 // coming, so that a more urgent job raises it again (GIVES_WAY in model/hand_over.pml).
-bool Engine::Impl::gives_way(Worker & worker, const CallbackNode & next, Section & section) noexcept
+int Engine::Impl::become(Worker & worker, const Demand & wanted, Section & section) noexcept
 {
-  const Demand & decided = worker.urgency.decided();
-  if (decided.policy == next.policy || next.policy->is_ext() || decided.policy->is_ext()) {
-    return false;
-  }
-  const Demand wanted = next.demand();
-  const bool lowers = same_cpus(decided, wanted) && outranks(decided, wanted);
-  if (!lowers || worker.is_left_alone || worker.cannot_lower) {
-    return false;
-  }
   worker.urgency.decide(wanted);
   worker.lane->coming.push_back(worker);
   section.leave();  // wakes others before it may lose its CPU
-  worker.cannot_lower = worker.urgency.settle_itself().error != 0;
+  const int error = worker.urgency.settle_itself().error;
   section.enter();
   worker.lane->coming.erase(worker.lane->coming.iterator_to(worker));
-  return true;
+  return error;
 }
 
 void Engine::Impl::bind(Worker & worker, CallbackNode & callback) noexcept
@@ -212,16 +230,22 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
 {
   if (worker.lane) {
     dispatch.taken(worker, section);
+    section.set(clocks.watch);  // also if another thread has decided that: before the job runs
   }
   if (worker.callback->budget) {
     budgets.begin(worker, section);
   }
-  section.lock.unlock();
+  section.unlock();
   settle(worker);
   section.go();
   const Ran ran = run(worker);
   section.enter();
   end(worker, ran, section);
+  // Equals take turns: it does not go on while a thread that covers a timer waits for its CPU.
+  const bool looks = worker.lane && clocks.watch.is_used() && !life.is_stopped();
+  if (looks && clocks[kSteadyClock].queue.next_ns() <= nanoseconds_of(ran.end)) {
+    release_covered(worker, section);
+  }
   return ran.outcome != RCLRT_JOB_EMPTY;
 }
 
@@ -303,9 +327,10 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
   }
 
   std::shared_ptr<CallbackNode> finished = std::move(worker.callback);
+  worker.ran_timer = finished->timer != nullptr;
   if (finished->removed || is_over_budget || refused_stamp) {
     // Possibly the last owner: what the callback holds is destroyed here, without the lock.
-    section.lock.unlock();
+    section.unlock();
     if (is_over_budget) {
       findings.add(over_budget(*finished));
     }
@@ -351,6 +376,7 @@ void Engine::Impl::work(Worker & worker) noexcept
 {
   {
     Section section(*mutex);
+    bool is_refused = false;  // what a timer needs that it was to cover
     while (!life.is_stopped() && !worker.retired) {
       if (deadlines && !worker.asked_for_slot) {
         section.leave();
@@ -362,16 +388,38 @@ void Engine::Impl::work(Worker & worker) noexcept
       if (releases) {
         release_all_due(section);
       }
+      if (releases && clocks.watch.is_used()) {
+        if (!life.is_stopped()) {
+          clocks.watch.decide(clocks.next_release());
+        }
+        section.set(clocks.watch);
+        section.leave();
+        clocks.watch.wait();
+        section.enter();
+        continue;
+      }
       CallbackNode * const next = life.runs() && worker.lane ? dispatch.next_for(worker) : nullptr;
-      if (next && gives_way(worker, *next, section)) {
+      if (next && gives_way(worker, *next)) {
+        worker.cannot_lower = become(worker, next->demand(), section) != 0;
         continue;  // another job may be the most urgent one by now
+      }
+      const bool is_idle = !next && life.runs();
+      TimerNode * const timer =
+        is_idle ? clocks.to_cover(worker, dispatch.cpus(), worker.ran_timer && !is_refused)
+                : nullptr;
+      const Demand needed =
+        timer ? Demand{timer->callback->policy, timer->callback->cpus} : Demand();
+      if (timer && !has_exactly(worker, needed)) {
+        is_refused = become(worker, needed, section) != 0;
+        continue;
       }
       if (next) {
         bind(worker, *next);
         execute(worker, section);
       } else {
-        sleep(worker, releases ? clocks.next_release() : kNever, section);
+        sleep(worker, releases ? clocks.next_release() : kNever, timer, section);
       }
+      is_refused = false;
     }
     life.retire(worker, section);
   }

@@ -63,9 +63,11 @@ struct Worker : std::enable_shared_from_this<Worker>
   /// long as it is not null. The thread sets it to null, with release, when that is in force. A thread that reads null
   /// with acquire sees what it told.
   std::atomic<const AttributesEntry *> first_rest{nullptr};
-  bool cannot_lower = false;  // the OS has refused it once; of the worker's thread
-  bool retired = false;       // its group is gone: end
-  bool ended = false;         // its thread does not touch the engine any more
+  bool cannot_lower = false;     // the OS has refused it once; of the worker's thread
+  TimerNode * covers = nullptr;  // asleep until the release of this one
+  bool ran_timer = true;         // its last job was one of a timer
+  bool retired = false;          // its group is gone: end
+  bool ended = false;            // its thread does not touch the engine any more
   bool sleeping = false;
   /// It looks for work while it is asleep. Set by the worker under the lock, cleared by it without: a thread that
   /// finds it set too late has chosen a worker that has just stopped looking. So relaxed is enough.
@@ -112,6 +114,8 @@ struct Worker : std::enable_shared_from_this<Worker>
 
 /// One that keeps what it has, come what may, is as good as it gets.
 bool suffices(const Worker & worker, const Demand & needed) noexcept;
+/// Whether it has that, no less and no more: with more it would keep others from the CPU.
+bool has_exactly(const Worker & worker, const Demand & needed) noexcept;
 /// By the worker: from running to asleep, or to coming if it is held.
 void lie_down(Worker & worker) noexcept;
 /// By the worker: from coming or asleep to running.

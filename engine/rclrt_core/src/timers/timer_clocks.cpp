@@ -6,6 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "threads/dispatch.hpp"
+
 namespace rclrt_core
 {
 namespace
@@ -13,6 +15,20 @@ namespace
 
 // A sleep is relative to CLOCK_MONOTONIC; this bounds how late a step of the system clock is seen.
 constexpr Duration kSystemClockPoll = std::chrono::milliseconds(100);
+// Of those that are next, when a thread looks for one to cover, or for one that is due.
+constexpr std::size_t kMaxLook = 64;
+constexpr std::size_t kMaxDue = 8;
+// A thread that covers a timer comes so much after its release, or it has not got a CPU.
+constexpr Duration kToWake = std::chrono::microseconds(100);
+constexpr Duration kLongestGrace = std::chrono::milliseconds(100);
+
+// From then on the timer thread does not wait for the thread that covers the timer.
+TimePoint latest_release(const TimerNode & timer) noexcept
+{
+  const int64_t longest_ns = kLongestGrace.count();
+  const int64_t grace_ns = timer.one_shot ? longest_ns : std::min(timer.period_ns, longest_ns);
+  return time_point_of(add_saturating_ns(timer.next_ns, grace_ns));
+}
 
 }  // namespace
 
@@ -45,8 +61,12 @@ bool TimerClocks::drive_simulated_timers() const noexcept
 TimePoint TimerClocks::next_release() const noexcept
 {
   TimePoint next = kNever;
-  if (!all_[kSteadyClock]->queue.empty()) {
-    next = time_point_of(all_[kSteadyClock]->queue.next_ns());
+  const auto any = [](const TimerNode &) { return true; };
+  if (const TimerNode * const timer = all_[kSteadyClock]->queue.find(INT64_MAX, 1, any)) {
+    next = time_point_of(timer->next_ns);
+  }
+  if (const TimerNode * const timer = all_[kSteadyClock]->queue.find_covered(INT64_MAX, 1, any)) {
+    next = std::min(next, latest_release(*timer));
   }
   const ClockState & system = *all_[kSystemClock];
   if (!system.queue.empty()) {
@@ -54,6 +74,77 @@ TimePoint TimerClocks::next_release() const noexcept
     next = std::min(next, platform_.now() + std::min(wait, kSystemClockPoll));
   }
   return next;
+}
+
+TimerNode * TimerClocks::to_cover(
+  const Worker & worker, std::size_t cpus, bool may_change) const noexcept
+{
+  const Lane * const lane = worker.lane;
+  const bool is_new = worker.first_rest.load(std::memory_order_relaxed) != nullptr;
+  if (!lane || !watch.is_used() || lane->covering >= cpus || is_new) {
+    return nullptr;
+  }
+  return all_[kSteadyClock]->queue.find(INT64_MAX, kMaxLook, [&](const TimerNode & timer) {
+    const CallbackNode & callback = *timer.callback;
+    // A thread does not reserve CPU time before it needs it.
+    const bool can_change =
+      may_change && callback.policy->asked.policy != SchedulingPolicy::kDeadline;
+    return callback.queue->lane == lane && !callback.policy->is_ext() &&
+           (can_change || has_exactly(worker, {callback.policy, callback.cpus}));
+  });
+}
+
+void TimerClocks::cover(Worker & worker, TimerNode & timer, Section & section) noexcept
+{
+  worker.covers = &timer;
+  all_[kSteadyClock]->queue.set_covered(timer, &worker);
+  ++worker.lane->covering;
+  // Between messages it will be taken from its sleep again, and the alarm is needed before the release.
+  if (worker.ran_timer && nanoseconds_of(watch.decided()) <= timer.next_ns) {
+    watch.decide(next_release());
+    section.set(watch);
+  }
+}
+
+void TimerClocks::uncover(Worker & worker, Section & section) noexcept
+{
+  TimerNode & timer = *worker.covers;
+  all_[kSteadyClock]->queue.set_covered(timer, nullptr);
+  watch.no_later_than(time_point_of(timer.next_ns));
+  section.set(watch);
+}
+
+TimerNode * TimerClocks::due(ClockState & clock, int64_t now_ns, const Worker * worker) noexcept
+{
+  if (!worker) {
+    const auto any = [](const TimerNode &) { return true; };
+    TimerNode * const timer = clock.queue.find(now_ns, 1, any);
+    return timer ? timer : clock.queue.find_covered(now_ns, 1, [now_ns](const TimerNode & covered) {
+      return nanoseconds_of(latest_release(covered)) <= now_ns;
+    });
+  }
+  if (worker->covers && worker->covers->next_ns <= now_ns) {
+    return worker->covers;
+  }
+  const auto is_its = [worker](const TimerNode & timer) {
+    const CallbackNode & callback = *timer.callback;
+    return callback.queue->lane == worker->lane && !callback.policy->is_ext() &&
+           suffices(*worker, {callback.policy, callback.cpus});
+  };
+  TimerNode * const timer = clock.queue.find(now_ns, kMaxDue, is_its);
+  return timer ? timer : clock.queue.find_covered(now_ns - kToWake.count(), kMaxDue, is_its);
+}
+
+void TimerQueue::set_covered(TimerNode & timer, Worker * worker) noexcept
+{
+  if (!worker) {
+    disarm(timer);
+    timers_.insert(timer);
+  } else {
+    timers_.erase(timers_.iterator_to(timer));
+    timer.covered_by = worker;
+    covered_.insert(timer);
+  }
 }
 
 void TimerQueue::arm(TimerNode & timer, int64_t next_ns) noexcept
@@ -65,29 +156,29 @@ void TimerQueue::arm(TimerNode & timer, int64_t next_ns) noexcept
 
 void TimerQueue::disarm(TimerNode & timer) noexcept
 {
-  if (timer.in_queue.is_linked()) {
+  if (Worker * const worker = std::exchange(timer.covered_by, nullptr)) {
+    worker->covers = nullptr;
+    --worker->lane->covering;
+    covered_.erase(covered_.iterator_to(timer));
+  } else if (timer.in_queue.is_linked()) {
     timers_.erase(timers_.iterator_to(timer));
   }
 }
 
-TimerNode * TimerQueue::take_due(int64_t now_ns, int64_t * nominal_ns, uint64_t * missed) noexcept
+void TimerQueue::take(
+  TimerNode & timer, int64_t now_ns, int64_t * nominal_ns, uint64_t * missed) noexcept
 {
-  if (next_ns() > now_ns || timers_.empty()) {
-    return nullptr;
-  }
-  TimerNode & timer = *timers_.begin();
-  timers_.erase(timers_.begin());
+  disarm(timer);
   if (timer.one_shot || timer.period_ns == 0) {
     *nominal_ns = timer.next_ns;
     *missed = 0;
-    return &timer;
+    return;
   }
   const int64_t periods = (now_ns - timer.next_ns) / timer.period_ns;
   *nominal_ns = timer.next_ns + periods * timer.period_ns;
   *missed = static_cast<uint64_t>(periods);
   timer.next_ns = add_saturating_ns(*nominal_ns, timer.period_ns);
   timers_.insert(timer);
-  return &timer;
 }
 
 void TimerQueue::rebase(int64_t now_ns) noexcept

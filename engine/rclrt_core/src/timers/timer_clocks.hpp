@@ -16,6 +16,7 @@
 
 #include "order/ready.hpp"
 #include "rclrt_core/engine.hpp"
+#include "timers/timer_watch.hpp"
 
 namespace rclrt_core
 {
@@ -32,6 +33,7 @@ struct TimerNode
   uint32_t clock = 0;
   bool one_shot = false;
   bool cancelled = true;
+  Worker * covered_by = nullptr;  // a thread that sleeps until its release: see timer_watch.hpp
 
   /// It was added by Engine::add_clock(), and is not one of the engine's own two.
   bool follows_a_told_clock() const noexcept { return clock > 1; }
@@ -63,20 +65,31 @@ inline int64_t add_saturating_ns(int64_t time_ns, int64_t duration_ns) noexcept
 class TimerQueue
 {
 public:
-  bool empty() const noexcept { return timers_.empty(); }
+  bool empty() const noexcept { return timers_.empty() && covered_.empty(); }
   /// The next release of the earliest timer; INT64_MAX when there is none.
-  int64_t next_ns() const noexcept
-  {
-    return timers_.empty() ? INT64_MAX : timers_.begin()->next_ns;
-  }
+  int64_t next_ns() const noexcept { return std::min(next_of(timers_), next_of(covered_)); }
 
   void arm(TimerNode & timer, int64_t next_ns) noexcept;
   void disarm(TimerNode & timer) noexcept;
 
-  /// Take the earliest timer that is due at `now_ns` and move it on to its first release after
-  /// `now_ns` (disarm it if one-shot or without a period). Returns null when none is due; else
-  /// sets the nominal time of the last due release and how many earlier ones are due as well.
-  TimerNode * take_due(int64_t now_ns, int64_t * nominal_ns, uint64_t * missed) noexcept;
+  /// The earliest timer that nobody covers, or that somebody covers, of which `is_it` holds; among the first `most`, with
+  /// a release at `until_ns` or before.
+  template <typename Predicate>
+  TimerNode * find(int64_t until_ns, std::size_t most, const Predicate & is_it) noexcept
+  {
+    return find_in(timers_, until_ns, most, is_it);
+  }
+  template <typename Predicate>
+  TimerNode * find_covered(int64_t until_ns, std::size_t most, const Predicate & is_it) noexcept
+  {
+    return find_in(covered_, until_ns, most, is_it);
+  }
+  /// An armed timer; null: nobody covers it any more.
+  void set_covered(TimerNode & timer, Worker * worker) noexcept;
+  /// Move a timer that is due at `now_ns` on to its first release after `now_ns` (disarm it if one-shot or without a
+  /// period). Sets the nominal time of the last due release and how many earlier ones are due as well. Nobody covers
+  /// it any more.
+  void take(TimerNode & timer, int64_t now_ns, int64_t * nominal_ns, uint64_t * missed) noexcept;
 
   /// The clock went back to `now_ns`: every timer's next release is one period from there.
   void rebase(int64_t now_ns) noexcept;
@@ -90,12 +103,35 @@ private:
     }
   };
 
-  intrusive::multiset<
+  using Timers = intrusive::multiset<
     TimerNode,
     intrusive::member_hook<TimerNode, intrusive::set_member_hook<>, &TimerNode::in_queue>,
-    intrusive::compare<Earlier>>
-    timers_;
+    intrusive::compare<Earlier>>;
+
+  static int64_t next_of(const Timers & timers) noexcept
+  {
+    return timers.empty() ? INT64_MAX : timers.begin()->next_ns;
+  }
+  template <typename Predicate>
+  static TimerNode * find_in(
+    Timers & timers, int64_t until_ns, std::size_t most, const Predicate & is_it) noexcept
+  {
+    for (TimerNode & timer : timers) {
+      if (timer.next_ns > until_ns || most-- == 0) {
+        return nullptr;
+      }
+      if (is_it(timer)) {
+        return &timer;
+      }
+    }
+    return nullptr;
+  }
+
+  Timers timers_;
+  Timers covered_;  // those that somebody covers
 };
+
+class Section;
 
 struct ClockState
 {
@@ -109,7 +145,7 @@ struct ClockState
 class TimerClocks
 {
 public:
-  explicit TimerClocks(Platform & platform) : platform_(platform)
+  explicit TimerClocks(Platform & platform) : watch(platform), platform_(platform)
   {
     for (const ClockId clock : {kSteadyClock, kSystemClock}) {
       all_.push_back(std::make_unique<ClockState>());
@@ -125,8 +161,22 @@ public:
   ClockId add(std::function<int64_t()> now_ns, Mutex & mutex);
   void disarm(TimerNode & timer) const noexcept { all_[timer.clock]->queue.disarm(timer); }
   bool drive_simulated_timers() const noexcept;
-  /// When the thread that releases timers has to be awake.
+  /// When the thread that releases timers has to be awake: for those that nobody covers, and some time after the release of
+  /// those that somebody covers, if that thread has not got a CPU.
   TimePoint next_release() const noexcept;
+
+  /// The timer that this worker is to cover, now that it has nothing to do; null: none. One for each CPU are covered in a
+  /// lane. `may_change`: also one for which it must have something else. Looks at 64 timers at most.
+  TimerNode * to_cover(const Worker & worker, std::size_t cpus, bool may_change) const noexcept;
+  /// The worker, which has just lain down, covers it.
+  void cover(Worker & worker, TimerNode & timer, Section & section) noexcept;
+  /// And does so no more: from here on somebody else has to be in time.
+  void uncover(Worker & worker, Section & section) noexcept;
+  /// A timer of the clock that is due: one that this worker releases, or the timer thread and those that do its work, if no
+  /// worker is given. Null: none.
+  static TimerNode * due(ClockState & clock, int64_t now_ns, const Worker * worker) noexcept;
+
+  TimerWatch watch;
 
 private:
   Platform & platform_;

@@ -20,6 +20,15 @@ CallbackNode * timer_of(CallbackNode * callback) noexcept
   return callback && callback->timer ? callback : nullptr;
 }
 
+// Before something changes that its release depends on: the thread that covers it may not have got a CPU.
+template <typename Impl>
+void release_if_due(Impl & impl, const TimerNode & timer, Section & section) noexcept
+{
+  if (Worker * const worker = timer.covered_by) {
+    impl.release_due(impl.clocks[kSteadyClock], section, worker);
+  }
+}
+
 }  // namespace
 
 ClockId Engine::add_clock(std::function<int64_t()> now_ns)
@@ -56,7 +65,11 @@ void Engine::Impl::arm(TimerNode & timer, int64_t after_ns, Section & section) n
   clock.last_now_ns = std::max(clock.last_now_ns, now_ns);
   timer.cancelled = false;
   clock.queue.arm(timer, next_ns);
-  if (clock.driven && clock.queue.next_ns() == next_ns) {
+  if (clock.driven && clocks.watch.is_used()) {
+    clocks.watch.no_later_than(
+      timer.clock == kSteadyClock ? time_point_of(next_ns) : clocks.next_release());
+    section.set(clocks.watch);
+  } else if (clock.driven && clock.queue.next_ns() == next_ns) {
     if (timer_driver) {
       call(*timer_driver, section);
     }
@@ -75,7 +88,23 @@ void Engine::Impl::release_all_due(Section & section) noexcept
   }
 }
 
-bool Engine::Impl::release_due(ClockState & clock, Section & section) noexcept
+void Engine::Impl::release_covered(Worker & worker, Section & section) noexcept
+{
+  // On its way to a job: no other thread is sent for what it releases.
+  worker.lane->coming.push_back(worker);
+  for (bool more = true; more;) {
+    dispatch.set_releaser(&worker);
+    more = release_due(clocks[kSteadyClock], section, &worker);
+    dispatch.set_releaser(nullptr);
+    if (more) {
+      section.leave();
+      section.enter();
+    }
+  }
+  worker.lane->coming.erase(worker.lane->coming.iterator_to(worker));
+}
+
+bool Engine::Impl::release_due(ClockState & clock, Section & section, Worker * worker) noexcept
 {
   // What a message has told of a clock was so when the message came.
   const bool is_told = !clock.driven && running_here && running_here->callback->sets_clock;
@@ -88,9 +117,15 @@ bool Engine::Impl::release_due(ClockState & clock, Section & section) noexcept
   for (int released = 0; released < kMaxReleases && section.has_room(); ++released) {
     int64_t nominal_ns = 0;
     uint64_t missed = 0;
-    TimerNode * const timer = clock.queue.take_due(now_ns, &nominal_ns, &missed);
+    TimerNode * const timer = TimerClocks::due(clock, now_ns, worker);
     if (!timer) {
       return false;
+    }
+    const bool was_covered = timer->covered_by != nullptr;
+    clock.queue.take(*timer, now_ns, &nominal_ns, &missed);
+    if (worker && timer->in_queue.is_linked()) {
+      clocks.watch.no_later_than(time_point_of(timer->next_ns));
+      section.set(clocks.watch);
     }
     CallbackNode & callback = *timer->callback;
     timer->cancelled |= timer->one_shot;
@@ -117,13 +152,20 @@ bool Engine::Impl::release_due(ClockState & clock, Section & section) noexcept
         first.release += Duration(timer->period_ns);
         --missed;
       }
+      const bool skips = was_covered && missed > 0 && callback.overrun_rule == OverrunRule::kSkip;
+      if (skips) {  // its thread had no CPU, and the first one would wait
+        release(callback, first.release, now, 1, nullptr, section);
+        first.release += Duration(timer->period_ns);
+      }
       callback.statistics.released += missed;
       first.sequence = ready.next_sequence();
       ready.give_up(callback, first, missed, RCLRT_JOB_SKIPPED, now);
-      release(callback, latest, now, 1, nullptr, section);
+      if (!skips) {
+        release(callback, latest, now, 1, nullptr, section);
+      }
     }
   }
-  return clock.queue.next_ns() <= now_ns;
+  return TimerClocks::due(clock, now_ns, worker) != nullptr;
 }
 
 void Engine::clock_changed(ClockId clock) noexcept
@@ -136,11 +178,12 @@ void Engine::clock_changed(ClockId clock) noexcept
 
 Status Engine::cancel_timer(const std::shared_ptr<Callback> & timer)
 {
-  const Impl::Lock lock(*impl_->mutex);
+  Section section(*impl_->mutex);
   CallbackNode * const callback = timer_of(impl_->known(timer));
   if (!callback) {
     return Status::error("cancel_timer(): not a timer of this engine");
   }
+  release_if_due(*impl_, *callback->timer, section);
   callback->timer->cancelled = true;
   impl_->clocks.disarm(*callback->timer);
   impl_->ready.withdraw(*callback, impl_->platform.now());
@@ -154,6 +197,7 @@ Status Engine::reset_timer(const std::shared_ptr<Callback> & timer, std::optiona
   if (!callback) {
     return Status::error("reset_timer(): not a timer of this engine");
   }
+  release_if_due(*impl_, *callback->timer, section);
   impl_->ready.withdraw(*callback, impl_->platform.now());
   impl_->arm(*callback->timer, first ? first->count() : callback->timer->period_ns, section);
   return {};
@@ -171,6 +215,7 @@ Status Engine::set_timer_period(const std::shared_ptr<Callback> & timer, Duratio
       "timer '" + callback->name() + "': period " + std::to_string(period.count()) +
       " ns is negative; give 0 or more");
   }
+  release_if_due(*impl_, *callback->timer, section);
   const bool began_again = callback->timer->releases_when_done() && period > Duration::zero();
   callback->timer->asked_period_ns = period.count();
   Accounts::follow_period(*callback->timer);
@@ -193,6 +238,7 @@ Status Engine::set_timer_clock(const std::shared_ptr<Callback> & timer, ClockId 
       "timer '" + callback->name() + "': unknown clock " + std::to_string(clock));
   }
   TimerNode & node = *callback->timer;
+  release_if_due(*impl_, node, section);
   impl_->clocks.disarm(node);
   impl_->ready.withdraw(*callback, impl_->platform.now());
   node.clock = clock;

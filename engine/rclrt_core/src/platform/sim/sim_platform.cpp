@@ -70,6 +70,42 @@ private:
   const std::shared_ptr<sim::VirtualThread> thread_;
 };
 
+class SimPlatform::SimAlarm : public Alarm
+{
+public:
+  explicit SimAlarm(std::shared_ptr<Impl> sim) : sim_(std::move(sim)) {}
+
+  void set(TimePoint time) noexcept override
+  {
+    Impl::Lock locked = sim_->lock();
+    sim_->count_step(locked);
+    ++sim_->counts.alarm;
+    time_ = time;
+    if (sim::VirtualThread * thread = sim_->machine.most_urgent_blocked_on(this)) {
+      thread->until = time;
+      if (time <= sim_->machine.now()) {
+        sim_->machine.make_ready(*thread);
+        sim_->preemption_point(locked);
+      }
+    }
+  }
+
+  void wait() noexcept override
+  {
+    Impl::Lock locked = sim_->lock();
+    sim_->count_step(locked);
+    while (time_ > sim_->machine.now()) {
+      sim_->block(
+        locked, sim_->self_or_abort("Alarm::wait()"), sim::Reason::kSleep, this, "", time_);
+    }
+    time_ = kNever;  // it goes off once
+  }
+
+private:
+  const std::shared_ptr<Impl> sim_;
+  TimePoint time_ = kNever;
+};
+
 SimPlatform::SimPlatform(int cpus)
 : impl_(std::make_shared<Impl>(std::clamp(cpus, 1, CpuSet::kMaxCpus)))
 {
@@ -205,6 +241,8 @@ void SimPlatform::wake_one(const std::atomic<uint32_t> & word) noexcept
     impl_->preemption_point(locked);
   }
 }
+
+std::unique_ptr<Alarm> SimPlatform::make_alarm() { return std::make_unique<SimAlarm>(impl_); }
 
 ThreadId SimPlatform::current_thread() noexcept
 {
