@@ -224,9 +224,9 @@ protected:
 
   bool wait_until_all_sleep() const
   {
-    // The one that spins and the timer thread, and unless that is all: one a callback.
+    // The one that spins, and unless that is all: one a callback. The timer thread waits for its alarm.
     const int callbacks = static_cast<int>(callbacks_.size());
-    const int threads = GetParam() == ExecutionModel::kPriorityEvents ? 2 : 2 + callbacks;
+    const int threads = GetParam() == ExecutionModel::kPriorityEvents ? 1 : 1 + callbacks;
     const auto until = std::chrono::steady_clock::now() + kPatience;
     while (platform_.waiting != threads) {
       if (std::chrono::steady_clock::now() > until) {
