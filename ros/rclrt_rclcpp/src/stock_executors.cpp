@@ -9,6 +9,8 @@
 // how it waits and what runs next is ours. So nothing has to be moved, or given back.
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): masks of threads are POSIX's
 
 #include <cstdint>
 #include <cstdio>
@@ -188,6 +190,27 @@ std::unique_ptr<Spinner> make_spinner(rclcpp::Executor & executor, Late & late)
   return nullptr;
 }
 
+/// rclcpp's handler of these logs, and so allocates: for ever, if it has interrupted an allocation. Making a spinner
+/// allocates for a millisecond, so this thread is spared them meanwhile.
+class WithoutSignals
+{
+public:
+  WithoutSignals()
+  {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGINT);
+    sigaddset(&both, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &both, &before_);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals &) = delete;
+  WithoutSignals & operator=(const WithoutSignals &) = delete;
+
+private:
+  sigset_t before_{};
+};
+
 /// Null: the executor is to be left alone. `late` is to be run first.
 Spinner * spinner_of(rclcpp::Executor & executor, Since since, Late & late)
 {
@@ -198,6 +221,7 @@ Spinner * spinner_of(rclcpp::Executor & executor, Since since, Late & late)
   known.is_called |= since != Since::kWithTheOthers;
   if (is_now && !known.spinner && !known.is_left_alone) {
     try {
+      const WithoutSignals here;
       known.spinner = make_spinner(executor, late);
     } catch (const std::exception & error) {
       std::fprintf(stderr, "rclrt: an executor runs as without rclrt: %s\n", error.what());
