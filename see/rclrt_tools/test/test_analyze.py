@@ -189,9 +189,9 @@ def test_margins_of_a_system_that_misses_say_by_how_much_all_must_shrink() -> No
     [
         ("analyze", (0.02, 0.1, 1), "from 0.02 to 1: are these seconds"),
         ("analyze", (0.2, 0.5, 0.8), "from 0.2 to 0.8: are these seconds"),
-        ("simulate", (1e5, 2e5, 5e5), "from 100000 to 500000: are these microseconds"),
+        ("model simulate", (1e5, 2e5, 5e5), "from 100000 to 500000: are these microseconds"),
         ("analyze", (0.5, 1, 100), ""),
-        ("simulate", (20, 100, 1_000), ""),
+        ("model simulate", (20, 100, 1_000), ""),
     ],
 )
 def test_times_in_another_unit_are_noticed(
@@ -204,7 +204,7 @@ def test_times_in_another_unit_are_noticed(
     ]
     text = "schema: 1\nname: robot\nexecutors: [{name: e, kind: priority_events, policy: rm}]\n"
     path.write_text(text + "callbacks:\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    done = run_verb(verb, str(path))
+    done = run_verb(*verb.split(), str(path))
     assert done.returncode == 0
     assert (f"{path}: warning: period_ms is {said}" in done.stderr) if said else not done.stderr
 
@@ -258,13 +258,13 @@ def test_the_verb_finds_a_bound_that_is_too_low(
     path.write_text(f"schema: 1\nname: robot\n{text}", encoding="utf-8")
     said = []
     for _ in range(2):  # The same seed, the same phases.
-        assert main(["simulate", str(path)]) == 0
+        assert main(["model", "simulate", str(path)]) == 0
         said.append(capsys.readouterr().out)
     assert said[0] == said[1]
     assert "201 phases tried" in said[0]
     assert line in [" ".join(one.split()) for one in said[0].splitlines()]
     monkeypatch.setattr(*where, fault)
-    assert main(["simulate", str(path)]) == 1
+    assert main(["model", "simulate", str(path)]) == 1
     assert "EXCEEDED" in capsys.readouterr().out
 
 

@@ -237,7 +237,7 @@ def test_the_verbs_write_the_page(
     monkeypatch.setenv("RCLRT_SOURCE_DIR", str(ROOT))
     shipped, page = str(FOLDER / "autoware_reference_system.yaml"), tmp_path / "page.html"
     trace, told = tmp_path / "t", tmp_path / "told.json"
-    assert main(["simulate", shipped, "--duration", "1", "--trace", str(trace)]) == 0
+    assert main(["model", "simulate", shipped, "--duration", "1", "--trace", str(trace)]) == 0
     assert main(["watch", shipped, str(trace), "--html", str(page), "--json", str(told)]) == 0
     worst = json.loads(told.read_text(encoding="utf-8"))["chains"][0]["worst_ms"]
     assert f"{worst:.3f}" in page.read_text(encoding="utf-8")

@@ -207,12 +207,12 @@ def test_the_command_says_where_a_budget_stands_that_may_run_out(
     text = "".join(f"  - {{{line}}}\n" for line in lines)
     head = f"schema: 1\nname: robot\nexecutors:\n  - {{name: e, kind: isolated, {small}}}\n"
     path.write_text(f"{head}callbacks:\n{text}", encoding="utf-8")
-    assert main(["simulate", str(path)]) == 2
+    assert main(["model", "simulate", str(path)]) == 2
     told = capsys.readouterr().err
     assert f"{path}:6: the budget of 'detect', 12 in 40 ms, may run out" in told
     assert f"{path}:4: the budget of 'group g', 1 in 40 ms, may run out" in told
     path.write_text(path.read_text().replace("runtime_ms: 12", "runtime_ms: 39"), encoding="utf-8")
-    assert main(["simulate", str(path)]) == 2
+    assert main(["model", "simulate", str(path)]) == 2
 
 
 ROBOT = """

@@ -98,7 +98,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_simulate_writes_a_trace_from_which_model_makes_a_model(tmp_path: Path) -> None:
     trace, page = tmp_path / "t", tmp_path / "p.html"
     done = command(
-        "simulate", str(FOLDER / "teper_seven_timers_80.yaml"), "--duration", "2",
+        "model", "simulate", str(FOLDER / "teper_seven_timers_80.yaml"), "--duration", "2",
         "--trace", str(trace), "--html", str(page),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -108,7 +108,7 @@ def test_simulate_writes_a_trace_from_which_model_makes_a_model(tmp_path: Path) 
     assert made.returncode == 0, made.stderr
     assert made.stdout.count("kind: timer") == 7
     assert command("trace", "model", str(page)).returncode == 2
-    assert command("simulate", str(trace)).returncode == 2
+    assert command("model", "simulate", str(trace)).returncode == 2
 
 
 def test_a_page_shows_as_late_only_what_has_a_deadline_of_its_own() -> None:

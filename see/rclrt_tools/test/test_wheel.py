@@ -73,7 +73,7 @@ def test_it_analyses_and_plans_a_file(installed: Path, tmp_path: Path) -> None:
     done = rclrt(installed, tmp_path, "analyze robot.yaml --html page.html")
     assert done.returncode == 0, done.stderr
     assert "<!doctype html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
-    done = rclrt(installed, tmp_path, "simulate robot.yaml --trace traces")
+    done = rclrt(installed, tmp_path, "model simulate robot.yaml --trace traces")
     assert done.returncode in (0, 1), done.stderr
 
 

@@ -50,7 +50,7 @@ PROGRAMS = {
 GROUPS = {
     "try": ("demo", "bench"),
     "see": ("observe", "top", "trace", "watch"),
-    "plan": ("model", "analyze", "simulate", "plan"),
+    "plan": ("model", "analyze", "plan"),
     "run": ("apply", "run", "scx"),
     "develop": ("build", "test"),
 }

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Convert models, explain their bounds, measure their overheads.
+"""Simulate or convert models, explain bounds, measure overheads.
 
 What makes a model from traces is ./rclrt trace model; what a model says is in
 try/rclrt_scenarios/models/README.md.
