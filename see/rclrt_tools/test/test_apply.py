@@ -20,10 +20,15 @@ from rclrt_tools.apply import keeper as keeper_module
 from rclrt_tools.apply.entries import Entry, read_entries
 from rclrt_tools.apply.held import Held, StateError, Store
 from rclrt_tools.apply.keeper import Keeper
-from rclrt_tools.apply.machine import Arrivals, look
+from rclrt_tools.apply.machine import (
+    Arrivals,
+    Sleepless,
+    look,
+    take_every_cpu,
+    without_guard,
+)
 from rclrt_tools.apply.parts import Cpus, Policy, Target
 from rclrt_tools.apply.run import run
-from rclrt_tools.apply.starving import Sleepless, take_every_cpu, without_guard
 from rclrt_tools.live.threads import Thread, ranges, threads_of
 
 NICE = os.nice(0)

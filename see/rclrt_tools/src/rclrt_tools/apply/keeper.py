@@ -15,10 +15,24 @@ from pathlib import Path
 from rclrt_tools.apply import helper
 from rclrt_tools.apply.entries import Entry, merged
 from rclrt_tools.apply.held import Held, Store
-from rclrt_tools.apply.machine import look
-from rclrt_tools.apply.parts import FIELDS, KINDS, URGENT, Clamp, Part, Parts, Target
-from rclrt_tools.apply.refusals import PERMISSION, why
-from rclrt_tools.apply.starving import Sleepless, limit_of, take_every_cpu, without_guard
+from rclrt_tools.apply.machine import (
+    Sleepless,
+    limit_of,
+    look,
+    take_every_cpu,
+    without_guard,
+)
+from rclrt_tools.apply.parts import (
+    FIELDS,
+    KINDS,
+    PERMISSION,
+    URGENT,
+    Clamp,
+    Part,
+    Parts,
+    Target,
+    why,
+)
 from rclrt_tools.live.files import BORN, STATE, proc_text, stat_of
 from rclrt_tools.live.threads import cpus_in
 
