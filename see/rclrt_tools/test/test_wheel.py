@@ -77,6 +77,13 @@ def test_it_analyses_and_plans_a_file(installed: Path, tmp_path: Path) -> None:
     assert done.returncode in (0, 1), done.stderr
 
 
+def test_the_doctor_needs_no_tree(installed: Path, tmp_path: Path) -> None:
+    done = rclrt(installed, tmp_path, "doctor sh")
+    assert done.returncode in (0, 1), done.stderr
+    assert "Measured here\n  an ordinary thread woke up" in done.stdout
+    assert "./rclrt" not in rclrt(installed, tmp_path, "doctor --fix").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -51,7 +51,7 @@ GROUPS = {
     "try": ("demo", "bench"),
     "see": ("observe", "top", "trace", "watch"),
     "plan": ("model", "analyze", "plan"),
-    "run": ("apply", "run", "scx"),
+    "run": ("apply", "doctor", "run", "scx"),
     "develop": ("build", "test"),
 }
 """The verbs by what they are for, in the order of the help. `help VERB` is `VERB --help`."""

@@ -16,6 +16,7 @@ from rclrt_tools import places
 NOT_FOUND = 127
 NOT_RUN = 126
 LIBRARY = "librclrt_run.so"
+STOCK = "librclrt_stock-*.so"
 OUR_NAMES = ("RCLRT_SOURCE_DIR", "RCLRT_BUILD_DIR")
 
 
@@ -41,6 +42,13 @@ def found(pattern: str = LIBRARY) -> Path | None:
     build = Path(os.environ.get("RCLRT_BUILD_DIR", "build")).absolute()
     folders = (*installed(), build / "rclrt_probe", build / "rclrt_rclcpp")
     return next((path for folder in folders for path in sorted(folder.glob(pattern))), None)
+
+
+def versions() -> tuple[str, ...]:
+    """Return the versions of rclcpp, as "29.3", that executors of programs can be changed with."""
+    build = Path(os.environ.get("RCLRT_BUILD_DIR", "build")).absolute() / "rclrt_rclcpp"
+    names = [path.stem for folder in (*installed(), build) for path in folder.glob(STOCK)]
+    return tuple(dict.fromkeys(name.partition("-")[2] for name in names))
 
 
 def run_with(ours: dict[str, str], command: list[str]) -> int:

@@ -93,7 +93,7 @@ def _problem(params: Path) -> str:
 
 def variables(arguments: argparse.Namespace) -> dict[str, str] | None:
     """Return what the library is told; None: the file cannot be used, which has been said."""
-    from rclrt_tools.preload import found
+    from rclrt_tools.preload import STOCK, found
 
     ours = {"RCLRT_CARRY": ",".join(arguments.deadline)}
     if arguments.params:
@@ -101,7 +101,7 @@ def variables(arguments: argparse.Namespace) -> dict[str, str] | None:
         if problem:
             print(f"{arguments.params}: {problem}", file=sys.stderr)
             return None
-        stock = found("librclrt_stock-*.so")
+        stock = found(STOCK)
         ours |= {"RCLRT_CONFIGURATION": str(arguments.params.absolute())}
         ours |= {"RCLRT_RUN": str(stock.parent if stock else "/nowhere")}
         if not stock:
