@@ -313,6 +313,9 @@ def test_its_verbs_do_what_those_of_rclrt_do(environment: dict[str, str], tmp_pa
     done = call(environment, "trace", "info", str(tmp_path / "none.trace"))
     assert done.returncode == 2
     assert "No such file" in done.stderr
+    done = call(environment, "doctor", "no/such/program")
+    assert done.returncode == 2
+    assert "no program" in done.stderr
 
 
 def test_without_a_verb_it_says_which_there_are(environment: dict[str, str]) -> None:

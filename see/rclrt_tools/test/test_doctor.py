@@ -135,6 +135,7 @@ SOUND: dict[str, str | bytes] = {
     f"{ROS}/share/rmw_cyclonedds_cpp/package.xml": package("4.0.2"),
     f"{ROS}/share/rmw_fastrtps_cpp/package.xml": package("9.5.0"),
     f"{ROS}/share/fastdds/package.xml": package("3.4.1"),
+    f"{ROS}/share/rcl/package.xml": package("10.1.3"),
     f"{ROS}/share/rclcpp/package.xml": package("29.3.0"),
     f"{ROS}/lib/librclcpp.so": elf(("librcl.so",), path="$ORIGIN"),
     f"{ROS}/lib/librcl.so": elf(("libc.so.6",)),
@@ -296,8 +297,34 @@ def test_nothing_is_invented_on_a_sound_machine(tmp_path: Path) -> None:
     assert found["program"] == "`rclrt run` reaches talker: rclcpp 29.3.0"
     assert found["preemption"] == "the kernel is PREEMPT_RT"
     assert len(found) > 18
-    assert told(Planted(tmp_path / "isolated", dict(ISOLATED))) == []
-    assert told(Planted(tmp_path / "first", dict(FIRST))) == []
+    assert "Measured here\n  no thread's wake-up" in to_text(examine(machine, Costs()), Costs(), 80)
+
+
+ROOT_USER = {
+    "proc/self/status": "CapEff:\t000001ffffffffff\nCpus_allowed_list:\t0-3\n",
+    "proc/self/limits": limits(rtprio="0", memlock="65536"),
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ISOLATED,
+        {**ISOLATED, f"{CPU}/nohz_full": "2-3"},
+        FIRST,
+        ROOT_USER,
+        {"proc/self/limits": limits(rtprio="unlimited")},
+        {"boot/config-6.12.1": None},
+        {f"{ROS}/share/rmw_cyclonedds_cpp/package.xml": None, f"{ROS}/share/rcl/package.xml": None},
+        {"proc/self/environ": b"PATH=/bin"},
+        {"sys/kernel/sched_ext/state": "enabled", "sys/kernel/sched_ext/root/ops": "rclrt_edf"},
+    ],
+)
+def test_nor_on_other_sound_machines(tmp_path: Path, changes: dict[str, object]) -> None:
+    machine = Planted(tmp_path, changes)
+    assert told(machine, "") == []
+    names = [finding.name for finding in examine(machine, COSTS)]
+    assert ("deadlines" in names) == (changes is not ROOT_USER)
 
 
 def test_there_are_thirty_subjects() -> None:

@@ -9,7 +9,7 @@ import argparse
 from ros2cli.command import CommandExtension
 
 from rclrt_tools.cli import run
-from rclrt_tools.commands import top, trace
+from rclrt_tools.commands import doctor, top, trace
 
 
 class RtCommand(CommandExtension):  # type: ignore[misc]  # ros2cli ships no types
@@ -23,11 +23,15 @@ class RtCommand(CommandExtension):  # type: ignore[misc]  # ros2cli ships no typ
             ("findings", "print what somebody should look at"),
             ("list", "which run, and of which programs were killed"),
             ("trace", "record them, look into trace files"),
+            ("doctor", "look what the machine costs them, and how to mend it"),
         ):
             verb = verbs.add_parser(name, help=what, description=what)
             if name in ("top", "findings"):
                 top.add_arguments(verb)
                 verb.set_defaults(verb_module=top, findings=name == "findings")
+            elif name == "doctor":
+                doctor.add_arguments(verb)
+                verb.set_defaults(verb_module=doctor)
             else:
                 if name == "trace":
                     trace.add_arguments(verb)

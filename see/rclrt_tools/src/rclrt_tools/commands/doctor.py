@@ -102,7 +102,7 @@ def to_text(findings: Sequence[Finding], costs: Costs, width: int) -> str:
             if len(finding.commands) > 4:
                 lines.append(f"{'':20}... and {len(finding.commands) - 4} more: --fix has all")
     lines += ["", "Measured here"]
-    for text in filter(None, (costs.both(), costs.fault())):
+    for text in (costs.both() or "no thread's wake-up", costs.fault()):
         add(text, "  ", 2)
     return "\n".join(lines)
 

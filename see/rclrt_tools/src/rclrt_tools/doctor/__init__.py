@@ -25,6 +25,8 @@ MEND, NOTE, GOOD = "mend", "note", "good"
 RTPRIO, RTTIME, MEMLOCK = "realtime priority", "realtime timeout", "locked memory"
 SYS_NICE, IPC_LOCK = 23, 14
 UNLIMITED = 2**63
+BUSY = 4
+"""Programs beside what is measured, as many as in the demo."""
 
 
 @dataclass(frozen=True)
@@ -244,8 +246,8 @@ class Costs:
     Attributes
     ----------
     ordinary_us, urgent_us
-        p50 and p99 of how late a thread of SCHED_OTHER or SCHED_FIFO wakes up, beside a busy
-        thread of SCHED_OTHER on the same CPU.
+        p50 and p99 of how late a thread of SCHED_OTHER or SCHED_FIFO wakes up, beside busy
+        programs of SCHED_OTHER on the same CPU. The longest where there are too few for p99.
     fault_us
         Of a first touch of a page.
     huge_fault_us
@@ -283,14 +285,14 @@ def _late(of: str, times: tuple[float, float] | None) -> str:
     if times is None:
         return ""
     middle, late = times
-    return f"{of} woke up {middle:.0f} us late (p50), {late:.0f} us (p99), beside a busy program"
+    return f"{of} woke up {middle:.0f} us late (p50), {late:.0f} us (p99), beside busy programs"
 
 
 def measure() -> Costs:
     """Measure, for about half a second."""
     cpu = max(os.sched_getaffinity(0))
     return Costs(
-        _beside_load(cpu, 0, 0.25),
+        _beside_load(cpu, 0, 0.3),
         _beside_load(cpu, 50, 0.2),
         _fault_us(mmap.PAGESIZE, 4000, "MADV_NOHUGEPAGE"),
         _fault_us(1 << 21, 4, "MADV_HUGEPAGE"),
@@ -330,21 +332,27 @@ def _beside_load(cpu: int, priority: int, seconds: float) -> tuple[float, float]
         return ()
 
     def sleeper() -> Iterator[int]:
-        period, due = 1_000_000, time.monotonic_ns()
+        period, due = 500_000, time.monotonic_ns()
         while (now := time.monotonic_ns()) < ends:
             due = max(due + period, now)
             time.sleep((due - now) / 1e9)
             yield time.monotonic_ns() - due
 
-    load, pipe = _child(cpu, 0, busy)
-    os.close(pipe)
-    thread, pipe = _child(cpu, priority, sleeper)
     late: list[float] = []
+    children = []
     try:
+        for _ in range(BUSY):
+            child, pipe = _child(cpu, 0, busy)
+            os.close(pipe)
+            children.append(child)
+        child, pipe = _child(cpu, priority, sleeper)
+        children.append(child)
         with os.fdopen(pipe, "rb") as told:
             late = sorted(int(word) / 1000 for word in told.read().split())
+    except OSError:
+        pass  # No more processes or files are permitted.
     finally:
-        for child in (thread, load):
+        for child in children:
             with suppress(OSError):
                 os.kill(child, 9)
             os.waitpid(child, 0)
@@ -362,6 +370,7 @@ def _child(
         os.close(its)
         return number, ours
     try:
+        os.close(ours)
         gc.disable()
         os.sched_setaffinity(0, {cpu})
         if priority:

@@ -98,10 +98,10 @@ def middleware(system: System, costs: Costs) -> Found:
     """Which middleware is used, and what is known of it."""
     given, prefixes = system.environment, _prefixes(system)
     chosen = given.get("RMW_IMPLEMENTATION") or DEFAULT
-    if not prefixes:
+    version = version_of(system, chosen, prefixes)
+    if not version and not version_of(system, "rcl", prefixes):
         yield Finding("middleware", GOOD, "no ROS 2 is sourced: its middleware was not looked at")
         return
-    version = version_of(system, chosen, prefixes)
     if version is None:
         package = f"ros-{given.get('ROS_DISTRO') or 'DISTRIBUTION'}-{chosen.replace('_', '-')}"
         yield Finding(
