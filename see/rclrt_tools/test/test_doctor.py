@@ -150,10 +150,19 @@ CASES = [
     ("preemption", MEND, "tee /sys/kernel/debug/sched/preempt",
      {**FULL, "sys/kernel/debug/sched/preempt": "none (voluntary) full lazy"}),
     ("preemption", MEND, "preempt=voluntary", {**FULL, "proc/cmdline": "preempt=voluntary"}),
-    ("preemption", MEND, "(Debian: linux-image-rt-amd64)",
+    ("preemption", MEND, "(Debian: linux-image-rt-*)",
      {"proc/version": "Linux", "etc/os-release": "ID=debian\n",
       "boot/config-6.12.1": f"{CONFIG}CONFIG_PREEMPT_VOLUNTARY=y\n"}),
     ("preemption", NOTE, "no PREEMPT_RT", FULL),
+    ("preemption", NOTE, "no PREEMPT_RT",
+     {"proc/version": "Linux", "boot/config-6.12.1": f"{CONFIG}CONFIG_PREEMPT=y\n",
+      "proc/cmdline": "preempt=none"}),
+    ("preemption", MEND, "preempt=none",
+     {"proc/version": "Linux PREEMPT_DYNAMIC", "boot/config-6.12.1": CONFIG,
+      "proc/cmdline": "preempt=none"}),
+    ("preemption", MEND, "preempt=none",
+     {"proc/version": "Linux", "proc/cmdline": "preempt=none",
+      "boot/config-6.12.1": f"{CONFIG}CONFIG_PREEMPT_DYNAMIC=y\n"}),
     ("preemption", NOTE, "no PREEMPT_RT",
      {**FULL, "boot/config-6.12.1": None,
       "proc/config.gz": gzip.compress(FULL["boot/config-6.12.1"].encode())}),
@@ -164,6 +173,7 @@ CASES = [
     ("sched_ext", NOTE, "scx_lavd", {"sys/kernel/sched_ext/state": "enabled",
                                      "sys/kernel/sched_ext/root/ops": "scx_lavd"}),
     ("throttling", NOTE, "nothing stops", {"proc/sys/kernel/sched_rt_runtime_us": "-1"}),
+    ("throttling", NOTE, "nothing stops", {"proc/sys/kernel/sched_rt_runtime_us": "1000000"}),
     ("throttling", MEND, "no time at all", {"proc/sys/kernel/sched_rt_runtime_us": "0"}),
     ("throttling", MEND, "for 500000 us", {"proc/sys/kernel/sched_rt_runtime_us": "500000"}),
     ("rt_groups", MEND, "rt_group_sched=0",
@@ -202,6 +212,8 @@ CASES = [
     ("clock", MEND, "echo tsc |",
      {"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet"}),
     ("virtual_machine", NOTE, "took 10 % of the time", {"proc/cpuinfo": HYPERVISOR}),
+    ("virtual_machine", NOTE, "virtual machine (xen)", {"sys/hypervisor/type": "xen"}),
+    ("virtual_machine", NOTE, "virtual machine", {"sys/class/dmi/id/product_name": "KVM"}),
     ("container", NOTE, "docker", {".dockerenv": ""}),
     ("container", NOTE, "(lxc)", {"proc/1/environ": b"a=b\0container=lxc\0"}),
     ("swap", MEND, "to /dev/sda2", {"proc/swaps": "Filename\n/dev/sda2 partition 9 0 -2\n"}),
@@ -293,6 +305,7 @@ def told(system: System, path: str = TALKER) -> list[Finding]:
 def test_nothing_is_invented_on_a_sound_machine(tmp_path: Path) -> None:
     machine = Planted(tmp_path)
     assert told(machine) == []
+    assert to_script(told(machine)).endswith("# There is nothing to mend.")
     found = {finding.name: finding.what for finding in examine(machine, COSTS, 80, TALKER)}
     assert found["program"] == "`rclrt run` reaches talker: rclcpp 29.3.0"
     assert found["preemption"] == "the kernel is PREEMPT_RT"
@@ -315,8 +328,16 @@ ROOT_USER = {
         ROOT_USER,
         {"proc/self/limits": limits(rtprio="unlimited")},
         {"boot/config-6.12.1": None},
+        {"boot/config-6.12.1": CONFIG, "proc/version": "Linux", "sys/kernel/realtime": "1"},
+        {"proc/version": "Linux"},
+        {"proc/version": "Linux", "boot/config-6.12.1": None},
         {f"{ROS}/share/rmw_cyclonedds_cpp/package.xml": None, f"{ROS}/share/rcl/package.xml": None},
         {"proc/self/environ": b"PATH=/bin"},
+        {
+            f"{CPU}/online": "0-1",
+            f"{CPU}/smt/control": "off",
+            "proc/self/status": "CapEff:\t0\nCpus_allowed_list:\t0-1\n",
+        },
         {"sys/kernel/sched_ext/state": "enabled", "sys/kernel/sched_ext/root/ops": "rclrt_edf"},
     ],
 )
@@ -437,12 +458,13 @@ def test_what_is_for_another_shell_is_a_comment_of_the_script(tmp_path: Path) ->
     assert script.endswith("\n# In the shell that starts the program: ulimit -R unlimited")
 
 
-def test_a_program_of_path_is_found(tmp_path: Path) -> None:
+def test_a_program_of_path_or_of_a_package_is_found(tmp_path: Path) -> None:
     from rclrt_tools.doctor.program import find
 
     machine = Planted(tmp_path)
     assert find(machine, "talker") == "/usr/bin/talker"
-    assert find(machine, "walker") == find(machine, "/usr/bin") == ""
+    assert find(machine, "demo/talker") == find(machine, TALKER) == TALKER
+    assert find(machine, "walker") == find(machine, "/usr/bin") == find(machine, "a/b") == ""
     assert told(machine, "/usr/bin/talker") == []
 
 

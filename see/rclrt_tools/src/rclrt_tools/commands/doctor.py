@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("program", nargs="?", metavar="PROGRAM", help="a file, or a name in PATH")
+    parser.add_argument(
+        "program",
+        nargs="?",
+        metavar="PROGRAM",
+        help="a file, a name in PATH, or PACKAGE/EXECUTABLE",
+    )
     parser.add_argument(
         "--priority",
         type=number_from(1, 98, "of SCHED_FIFO"),
@@ -128,7 +133,7 @@ def to_script(findings: Sequence[Finding]) -> str:
                 where = "# In the shell that starts the program: " if is_of_shell else ""
                 lines += [f"{where}{command}"] if command not in done else []
             done |= set(finding.commands)
-    return "\n".join(lines)
+    return "\n".join(lines if done or len(lines) > 4 else [*lines, "# There is nothing to mend."])
 
 
 def to_json(findings: Sequence[Finding], costs: Costs) -> str:
@@ -146,7 +151,6 @@ def to_json(findings: Sequence[Finding], costs: Costs) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Look at the machine."""
-    import os
     import shutil
 
     from rclrt_tools.doctor import MEND, System, measure
@@ -154,11 +158,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     system, path = System(), ""
     if arguments.program:
-        is_file = "/" in arguments.program
-        name = os.path.abspath(arguments.program) if is_file else arguments.program  # noqa: PTH100
-        path = find(system, name)
+        path = find(system, arguments.program)
         if not path:
-            where = "" if is_file else " in PATH: name its file"
+            where = "" if "/" in arguments.program else " in PATH: name its file, or its package"
             print(f"there is no program '{arguments.program}'{where}", file=sys.stderr)
             return 2
     costs = measure()

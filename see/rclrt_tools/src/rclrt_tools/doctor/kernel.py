@@ -63,7 +63,7 @@ def preemption(system: System, costs: Costs) -> Found:
     better = "For short worst cases take a kernel with PREEMPT_RT"
     distribution = re.search(r'^ID="?(\w+)', system.text("etc/os-release"), re.M)
     packages = {
-        "debian": "(Debian: linux-image-rt-amd64)",
+        "debian": "(Debian: linux-image-rt-*)",
         "ubuntu": "(Ubuntu: pro enable realtime-kernel)",
     }
     better += f" {packages.get(distribution[1] if distribution else '', '')}".rstrip()
@@ -133,7 +133,7 @@ def throttling(system: System, costs: Costs) -> Found:
     mend = (f"sudo sysctl -w {RUNTIME}={period * 95 // 100 if period > 0 else 950_000}",)
     if runtime is None or period <= 0:
         yield Finding("throttling", GOOD, "how much time real-time threads may have cannot be seen")
-    elif runtime < 0:
+    elif runtime < 0 or runtime >= period:
         what = f"nothing stops a real-time thread that does not sleep ({RUNTIME} is {runtime})"
         remedy = "`apply` then refuses real-time policies to what has no RLIMIT_RTTIME. To be safe"
         yield Finding(
@@ -144,7 +144,7 @@ def throttling(system: System, costs: Costs) -> Found:
         yield Finding("throttling", MEND, what, costs.ordinary(), "Give them time", mend)
     else:
         what = (
-            f"real-time threads that do not sleep lose their CPU for {max(period - runtime, 0)} "
+            f"real-time threads that do not sleep lose their CPU for {period - runtime} "
             f"us in each {period} us ({RUNTIME} is {runtime})"
         )
         remedy = "Harmless as long as they sleep for that share"

@@ -23,6 +23,8 @@ FAST_CLOCKS = (
 )  # fmt: skip
 KERNEL_THREAD = 0x00200000
 MAX_THREADS = 50_000
+VIRTUAL = r"QEMU|KVM|VMware|VirtualBox|Virtual Machine|Google Compute|Parallels"
+"""Names of machines that are none. On x86 the processor says it, too."""
 
 
 def cpus(system: System, costs: Costs) -> Found:
@@ -30,8 +32,8 @@ def cpus(system: System, costs: Costs) -> Found:
     online, present = system.cpus(f"{CPU}/online"), system.cpus(f"{CPU}/present")
     isolated, quiet = system.cpus(f"{CPU}/isolated"), system.cpus(f"{CPU}/nohz_full")
     allowed = cpu_set(system.status.get("Cpus_allowed_list", ""))
-    good = True
-    if off := present - online if online else frozenset():
+    good, is_smt_off = True, system.text(f"{CPU}/smt/control") in ("off", "forceoff")
+    if (off := present - online) and online and not is_smt_off:
         good = False
         yield Finding(
             "offline", NOTE, f"the CPUs {ranges(off)} are switched off", "a part of the machine",
@@ -167,7 +169,10 @@ def hosts(system: System, costs: Costs) -> Found:
     """Whether there is a machine around this one."""
     flags = re.search(r"^flags\s*:.*\bhypervisor\b", system.text("proc/cpuinfo"), re.M)
     kind = system.text("sys/hypervisor/type")
-    if flags or kind:
+    names = " ".join(
+        system.text(f"sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name")
+    )
+    if flags or kind or re.search(VIRTUAL, names):
         words = re.search(r"^cpu +((?:\d{1,20} ?){8,})", system.text("proc/stat"), re.M)
         ticks = [int(word) for word in words[1].split()[:8]] if words else []
         stolen = 100 * ticks[7] / sum(ticks) if any(ticks) else 0

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import struct
@@ -221,9 +222,15 @@ USUAL = (
 
 
 def find(system: System, name: str) -> str:
-    """Return the path of a program, as a shell finds it; empty: there is none."""
-    folders = system.environment.get("PATH", "").split(":") if "/" not in name else []
-    paths = [f"{folder}/{name}" for folder in folders] if folders else [name]
+    """Return the path of a program; empty: there is none.
+
+    That is a file, or a name that a shell finds, or as `ros2 run` has it PACKAGE/EXECUTABLE.
+    """
+    if "/" in name:
+        paths = [os.path.abspath(name)]  # noqa: PTH100  # Links stay links.
+        paths += [f"{prefix}/lib/{name}" for prefix in _prefixes(system)]
+    else:
+        paths = [f"{folder}/{name}" for folder in system.environment.get("PATH", "").split(":")]
     return next((path for path in paths if stat.S_ISREG(system.mode(path))), "")
 
 
