@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import os
@@ -13,7 +14,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rclrt_tools import preload
+from rclrt_tools import doctor, preload
 from rclrt_tools.cli import main
 from rclrt_tools.commands.doctor import examine, to_json, to_script, to_text
 from rclrt_tools.doctor import GOOD, MEND, NOTE, Costs, Finding, System, cpu_set
@@ -293,8 +294,13 @@ class Planted(System):
         return str(self.changes.get("capabilities", ""))
 
 
+MEASURED = functools.cache(doctor.measure)
+"""Once for all tests."""
+
+
 @pytest.fixture(autouse=True)
 def _built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "measure", MEASURED)
     monkeypatch.setattr(preload, "versions", lambda: ("29.3",))
 
 
