@@ -18,6 +18,7 @@ from rclrt_tools import doctor, preload
 from rclrt_tools.cli import main
 from rclrt_tools.commands.doctor import examine, to_json, to_script, to_text
 from rclrt_tools.doctor import GOOD, MEND, NOTE, Costs, Finding, System, cpu_set
+from rclrt_tools.doctor.program import Elf, find, read_elf
 
 ROS = "opt/ros/kilted"
 TALKER = f"/{ROS}/lib/demo/talker"
@@ -382,7 +383,10 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("content", [*HOSTILE, "missing", "folder", "pipe"])
+UNREADABLE = {"loop": "", "error": "/proc/self/mem", "endless": "/dev/zero"}
+
+
+@pytest.mark.parametrize("content", [*HOSTILE, *UNREADABLE, "missing", "folder", "pipe"])
 def test_no_content_of_a_file_ends_in_a_traceback(content: str, tmp_path: Path) -> None:
     machine = Planted(tmp_path)
     names = [*SOUND, "proc/config.gz", "sys/kernel/debug/sched/preempt", "etc/os-release",
@@ -395,6 +399,8 @@ def test_no_content_of_a_file_ends_in_a_traceback(content: str, tmp_path: Path) 
             path.mkdir()
         elif content == "pipe":
             os.mkfifo(path)
+        elif content in UNREADABLE:
+            path.symlink_to(UNREADABLE[content] or path)
         elif content != "missing":
             path.write_bytes(HOSTILE[content])
 
@@ -413,6 +419,20 @@ def test_no_content_of_a_file_ends_in_a_traceback(content: str, tmp_path: Path) 
         put(tmp_path / name)
     json.loads(to_json(examine(System(tmp_path), Costs(), 1, TALKER), Costs()))
     assert machine.root == tmp_path
+
+
+def test_a_broken_program_is_none_and_ends_in_no_traceback() -> None:
+    whole = elf(("librclcpp.so",), path="$ORIGIN")
+    broken = [whole[:n] for n in range(len(whole))]
+    broken += [
+        whole[:n] + byte + whole[n + 1 :] for n in range(len(whole)) for byte in (b"\xff", b"\0")
+    ]
+
+    def read(data: bytes) -> Elf | None:
+        return read_elf(lambda begin, n: data[begin : begin + n])
+
+    assert [read(data) for data in broken].count(None) > len(whole)
+    assert read(whole) == Elf(62, True, ("librclcpp.so",), ("$ORIGIN",))
 
 
 def test_a_compressed_configuration_that_never_ends_is_cut(tmp_path: Path) -> None:
@@ -465,8 +485,6 @@ def test_what_is_for_another_shell_is_a_comment_of_the_script(tmp_path: Path) ->
 
 
 def test_a_program_of_path_or_of_a_package_is_found(tmp_path: Path) -> None:
-    from rclrt_tools.doctor.program import find
-
     machine = Planted(tmp_path)
     assert find(machine, "talker") == "/usr/bin/talker"
     assert find(machine, "demo/talker") == find(machine, TALKER) == TALKER
