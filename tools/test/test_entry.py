@@ -383,6 +383,19 @@ def test_changed_requirements_are_installed_again(tree: Tree) -> None:
     assert not [call for call in tree.calls("python3") if "ros.txt" in call]
 
 
+def test_wheels_of_ros_are_those_that_they_were_or_the_remedy_is_told(tree: Tree) -> None:
+    text = (ROOT / "tools/requirements/ros.txt").read_text(encoding="utf-8")
+    packages = [line for line in text.splitlines() if not line.startswith("#")]
+    assert len(packages) > 100
+    assert [line for line in packages if "==" not in line or " --hash=sha256:" not in line] == []
+    fails = '*"pip install"*ros.txt*) echo "THESE PACKAGES DO NOT MATCH THE HASHES"; exit 1 ;;'
+    tree.program("python3", FAKE_PYTHON + f'case "$*" in {fails} esac\n')
+    result = tree.run("build")
+    assert result.returncode == 1
+    assert "DO NOT MATCH" in result.stderr
+    assert "source a ROS 2 installation instead" in result.stderr
+
+
 def test_a_sourced_ros_is_used_instead_of_the_one_from_pypi(tree: Tree, tmp_path: Path) -> None:
     config = tmp_path / "ros" / "share" / "rcl" / "cmake" / "rclConfig.cmake"
     config.parent.mkdir(parents=True)
