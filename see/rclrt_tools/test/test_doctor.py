@@ -351,8 +351,23 @@ ROOT_USER = {
 def test_nor_on_other_sound_machines(tmp_path: Path, changes: dict[str, object]) -> None:
     machine = Planted(tmp_path, changes)
     assert told(machine, "") == []
-    names = [finding.name for finding in examine(machine, COSTS)]
-    assert ("deadlines" in names) == (changes is not ROOT_USER)
+    found = {finding.name: finding.what for finding in examine(machine, COSTS)}
+    assert ("deadlines" in found) == (changes is not ROOT_USER)
+    is_seen = changes != {"proc/version": "Linux", "boot/config-6.12.1": None}
+    assert ("PREEMPT_RT" in found["preemption"]) == is_seen
+    assert "all CPUs" in found["cpus"]
+
+
+@pytest.mark.parametrize("name", [n for n in SOUND if n[-7:] not in ("/talker", "disable")])
+def test_what_cannot_be_seen_is_no_fault(tmp_path: Path, name: str) -> None:
+    """One file is missing; what the machine then lacks for the program is said."""
+    planted = {"libraries", "program", "executable", "discovery", "middleware"}
+    found = told(Planted(tmp_path, {name: None}))
+    assert {finding.name for finding in found} <= planted, found
+
+
+def test_nothing_is_seen_in_an_empty_folder(tmp_path: Path) -> None:
+    assert told(System(tmp_path), "") == []
 
 
 def test_there_are_thirty_subjects() -> None:
@@ -363,8 +378,11 @@ def test_there_are_thirty_subjects() -> None:
 def test_each_planted_fault_is_one_finding(
     name: str, kind: str, says: str, changes: dict[str, object], tmp_path: Path
 ) -> None:
-    found = told(Planted(tmp_path, changes))
+    whole = examine(Planted(tmp_path, changes), COSTS, 80, TALKER)
+    found = [finding for finding in whole if finding.kind != GOOD]
     assert [(finding.name, finding.kind) for finding in found] == [(name, kind)]
+    of_cpus = {"offline", "cpuset", "isolcpus", "nohz_full", "siblings"}
+    assert ("cpus" in {finding.name for finding in whole}) == (name not in of_cpus)
     (finding,) = found
     assert says in "\n".join((*finding.commands, finding.what, finding.costs, finding.remedy,
                               finding.source))  # fmt: skip
