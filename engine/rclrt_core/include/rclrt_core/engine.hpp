@@ -324,7 +324,7 @@ public:
 
 /// A delivery: a call by a thread of the middleware that brings work. notify() may bind one job of a callback with an
 /// `inline_bound` to it; the end of the delivery runs that job. So put it around all locks of the caller.
-/// docs/decisions/middleware.md#13-inline says when a job is bound. Inside a job or a Publication none is.
+/// docs/decisions/engine.md#13-inline says when a job is bound. Inside a job or a Publication none is.
 ///
 /// Belongs to the calling thread. Real-time safe, but for the job.
 class Delivery

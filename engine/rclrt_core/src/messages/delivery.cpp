@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Jobs that run on the thread which brings their work: docs/decisions/middleware.md#13-inline.
+// Jobs that run on the thread which brings their work: docs/decisions/engine.md#13-inline.
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// On which topics this process publishes: where it does, no callback of the topic runs on the middleware's
-/// thread (docs/decisions/middleware.md#13-inline).
+/// thread (docs/decisions/engine.md#13-inline).
 #ifndef RCLRT_FRONT_END__LOCAL_PUBLISHERS_HPP_
 #define RCLRT_FRONT_END__LOCAL_PUBLISHERS_HPP_
 
