@@ -34,6 +34,7 @@ VERSIONS = {
     "/library.json": r'"version": "(.*?)"',
     "/idf_component.yml": r'version: "(.*?)"',
     "/CHANGELOG.md": r"## (\S+)",
+    "/debian/changelog": r"rclrt \((\S+)\)",
 }
 LICENSES = ("SPDX-License-Identifier: Apache-2.0", "SPDX-License-Identifier: GPL-2.0")
 # Where a licence must be found: after a shebang, the copyright and an encoding line at most.

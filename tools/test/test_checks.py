@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -260,3 +261,15 @@ def test_a_glossary_without_the_table_is_told(tmp_path: Path) -> None:
     page(tmp_path, "a")
     (tmp_path / "docs" / "glossary.md").write_text("# G\n")
     assert run("words", tmp_path) == (1, "docs/glossary.md: has no table 'say | not'\n")
+
+
+def test_rosdep_knows_every_key_that_our_packages_ask_for() -> None:
+    lines = (ROOT / "tools/requirements/rosdep.txt").read_text(encoding="utf-8").splitlines()
+    known = dict(line.split("#")[0].split(": ") for line in lines if not line.startswith("#"))
+    packages = [ElementTree.parse(path) for path in ROOT.glob("*/*/package.xml")]
+    ours = {package.findtext("name") for package in packages}
+    asked = {e.text or "" for p in packages for e in p.iter() if e.tag.endswith("depend")}
+    assert len(ours) > 10
+    assert sorted(asked - ours) == sorted(known)
+    for key, distributions in known.items():
+        assert {"humble", "jazzy", "kilted"} <= set(distributions.split()), key

@@ -11,10 +11,12 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from live_program import Program
+from rclrt_tools import cli
 from rclrt_tools.live.watch import Watch
 
 pytest.importorskip("textual", reason="textual is not installed: top has no screen")
@@ -337,3 +339,19 @@ def test_in_a_terminal_names_are_obeyed_by_nobody(
     screen.until("?]0;owned", "EXECUTORS")
     screen.press("q")
     screen.until("ended 0")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("textual", None), ("textual.screen", ModuleType("textual.screen"))]
+)
+def test_without_a_textual_of_now_it_says_what_the_screen_needs(
+    name: str,
+    found: ModuleType | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delitem(sys.modules, "rclrt_tools.live.top_screen", raising=False)
+    monkeypatch.setitem(sys.modules, name, found)
+    assert cli.main(["top", "--svg", str(tmp_path / "top.svg")]) == 2
+    assert "textual, 1.0 or newer: install it" in capsys.readouterr().err

@@ -52,6 +52,9 @@ def test_it_has_every_file_and_says_what_it_needs(installed: Path, tmp_path: Pat
     metadata = next(installed.glob("rclrt-*.dist-info")) / "METADATA"
     needed = re.findall(r"^Requires-Dist: (\w+)[^;\n]*$", metadata.read_text("utf-8"), re.M)
     assert needed == ["jinja2", "jsonschema", "numpy", "pyyaml", "textual"]
+    control = (ROOT / "debian/control").read_text(encoding="utf-8").partition(": rclrt-tools\n")[2]
+    debian = re.findall(r"\bpython3-(\w+)", control.partition("Suggests:")[0])
+    assert {*debian} == {name.replace("pyyaml", "yaml") for name in needed}
     version = (ROOT / "VERSION").read_text(encoding="utf-8")
     assert rclrt(installed, tmp_path, "--version").stdout == f"rclrt {version}"
 

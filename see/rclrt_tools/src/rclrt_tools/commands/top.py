@@ -116,8 +116,12 @@ def _run(arguments: argparse.Namespace) -> int:
         return 2
     try:
         from rclrt_tools.live.top_screen import Top
-    except ModuleNotFoundError as error:
-        print(f"this needs the Python package {error.name}: install it", file=sys.stderr)
+    except ImportError:  # None, or Debian 12's, which is of another time.
+        print(
+            "the screen of top needs the Python package textual, 1.0 or newer: install it "
+            "(Debian 13 has python3-textual), or use --once or --json",
+            file=sys.stderr,
+        )
         return 2
     watch = _watch(arguments, WINDOW_S)
     try:
