@@ -86,6 +86,8 @@ FIRST = {
     "cg/cpu/cpu.rt_runtime_us": "950000",
     "cg/cpu/robot/cpu.rt_runtime_us": "100000",
 }
+OFF = f"{CONFIG}CONFIG_RT_GROUP_SCHED=y\nCONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED=y\n"
+GROUPS = {"boot/config-6.12.1": OFF}
 HYPERVISOR = "processor : 0\nflags\t\t: fpu hypervisor sse\n"
 
 SOUND: dict[str, str | bytes] = {
@@ -178,10 +180,13 @@ CASES = [
     ("throttling", NOTE, "nothing stops", {"proc/sys/kernel/sched_rt_runtime_us": "1000000"}),
     ("throttling", MEND, "no time at all", {"proc/sys/kernel/sched_rt_runtime_us": "0"}),
     ("throttling", MEND, "for 500000 us", {"proc/sys/kernel/sched_rt_runtime_us": "500000"}),
+    ("throttling", MEND, "sched_rt_runtime_us=1900000",
+     {"proc/sys/kernel/sched_rt_period_us": "2000000"}),
     ("rt_groups", MEND, "rt_group_sched=0",
      {"boot/config-6.12.1": f"{SOUND['boot/config-6.12.1']!s}CONFIG_RT_GROUP_SCHED=y\n"}),
     ("rt_groups", MEND, "tee /cg/cpu/robot/cpu.rt_runtime_us",
      {**FIRST, "cg/cpu/robot/cpu.rt_runtime_us": "0"}),
+    ("rt_groups", MEND, "rt_group_sched=0", {**GROUPS, "proc/cmdline": "rt_group_sched=1"}),
     ("rtprio", MEND, "above 0 will be refused", {"proc/self/limits": limits(rtprio="0")}),
     ("rtprio", MEND, "started (systemd: LimitRTPRIO=99; container",
      {"proc/self/limits": limits(rtprio="50")}),
@@ -197,6 +202,8 @@ CASES = [
         "sys/fs/cgroup/user.slice/robot.scope/cpu.stat": "nr_throttled 7\nthrottled_usec 900000"}),
     ("quota", MEND, "tee /sys/fs/cgroup/user.slice/cpu.max",
      {"sys/fs/cgroup/user.slice/cpu.max": "200000 100000"}),
+    ("quota", MEND, "tee /sys/fs/cgroup/cpu.max",
+     {"proc/self/cgroup": "0::/docker/4f2a\n", "sys/fs/cgroup/cpu.max": "50000 100000"}),
     ("quota", MEND, "tee /cg/cpu/robot/cpu.cfs_quota_us",
      {**FIRST, "cg/cpu/robot/cpu.cfs_quota_us": "1000", "cg/cpu/robot/cpu.cfs_period_us": "9000"}),
     ("offline", NOTE, "tee /sys/devices/system/cpu/cpu3/online", {
@@ -225,6 +232,8 @@ CASES = [
         "proc/sys/kernel/numa_balancing": "1", "sys/devices/system/node/node1/cpulist": ""}),
     ("others", NOTE, "audio (priority 81, thread 50)",
      {"proc/50/task/50/stat": thread("audio", 2, 81)}),
+    ("others", NOTE, "and 2 more",
+     {f"proc/{n}/task/{n}/stat": thread("audio", 1, 90) for n in range(60, 66)}),
     ("others", MEND, "sudo chrt --other --pid 0 50",
      {"proc/50/task/50/stat": thread("audio", 6, 0, used=50_000)}),
     ("middleware", MEND, "install ros-kilted-rmw-zenoh-cpp",
@@ -340,6 +349,14 @@ ROOT_USER = {
         {"proc/version": "Linux", "boot/config-6.12.1": None},
         {f"{ROS}/share/rmw_cyclonedds_cpp/package.xml": None, f"{ROS}/share/rcl/package.xml": None},
         {"proc/self/environ": b"PATH=/bin"},
+        {"proc/sys/kernel/sched_rt_period_us": "-1"},
+        GROUPS,
+        {
+            "boot/config-6.12.1": f"{CONFIG}CONFIG_RT_GROUP_SCHED=y\n",
+            "proc/cmdline": "rt_group_sched=0",
+        },
+        {"proc/sys/kernel/numa_balancing": "1"},
+        {"sys/devices/system/node/node1/cpulist": ""},
         {
             f"{CPU}/online": "0-1",
             f"{CPU}/smt/control": "off",
