@@ -350,6 +350,14 @@ ROOT_USER = {
         {f"{ROS}/share/rmw_cyclonedds_cpp/package.xml": None, f"{ROS}/share/rcl/package.xml": None},
         {"proc/self/environ": b"PATH=/bin"},
         {"proc/sys/kernel/sched_rt_period_us": "-1"},
+        {
+            "boot/config-6.12.1": f"{CONFIG}CONFIG_RT_GROUP_SCHED=y\n",
+            "sys/fs/cgroup/user.slice/robot.scope/cpu.weight": None,
+        },
+        {
+            "boot/config-6.12.1": f"{CONFIG}CONFIG_RT_GROUP_SCHED=y\n",
+            "sys/fs/cgroup/user.slice/robot.scope/cgroup.type": None,
+        },
         GROUPS,
         {
             "boot/config-6.12.1": f"{CONFIG}CONFIG_RT_GROUP_SCHED=y\n",
@@ -512,6 +520,20 @@ def test_a_script_says_a_command_once(tmp_path: Path) -> None:
     assert script.count("groupadd") == 1
     assert "# memlock: memory cannot be locked" in script
     assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
+
+
+def test_a_script_mends_no_note(tmp_path: Path) -> None:
+    findings = told(Planted(tmp_path, {"proc/sys/kernel/sched_rt_runtime_us": "-1"}))
+    assert findings[0].commands
+    assert to_script(findings).endswith("# There is nothing to mend.")
+
+
+def test_a_program_that_has_our_executors_needs_no_run(tmp_path: Path) -> None:
+    machine = Planted(tmp_path, {
+        TALKER[1:]: elf(("librclrt_rclcpp.so", "librclcpp.so"), path="$ORIGIN/.."),
+        f"{ROS}/lib/librclrt_rclcpp.so": elf(()), f"{ROS}/share/rclcpp/package.xml": package("21.0"),
+    })  # fmt: skip
+    assert told(machine) == []
 
 
 def test_what_is_for_another_shell_is_a_comment_of_the_script(tmp_path: Path) -> None:
