@@ -531,7 +531,8 @@ def test_a_script_mends_no_note(tmp_path: Path) -> None:
 def test_a_program_that_has_our_executors_needs_no_run(tmp_path: Path) -> None:
     machine = Planted(tmp_path, {
         TALKER[1:]: elf(("librclrt_rclcpp.so", "librclcpp.so"), path="$ORIGIN/.."),
-        f"{ROS}/lib/librclrt_rclcpp.so": elf(()), f"{ROS}/share/rclcpp/package.xml": package("21.0"),
+        f"{ROS}/lib/librclrt_rclcpp.so": elf(()),
+        f"{ROS}/share/rclcpp/package.xml": package("21.0"),
     })  # fmt: skip
     assert told(machine) == []
 
