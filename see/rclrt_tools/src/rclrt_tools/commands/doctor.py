@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Look what this machine costs real-time threads, and how to mend it.
+"""Say what this machine costs real-time threads, and how to mend it.
 
 Looks at the kernel, permissions, control groups, CPUs, interrupts, memory, the clock, the
 middleware and other programs, and for half a second measures how late threads wake up. With
