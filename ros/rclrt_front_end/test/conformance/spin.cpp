@@ -250,10 +250,19 @@ TEST_P(Spin, ends_when_the_context_is_shut_down)
 
 TEST_P(OurSpin, does_not_start_after_its_context_was_shut_down)
 {
-  context->shutdown("on purpose");
-  executor->spin();
-  executor->spin_some();
-  executor->spin_once();
+  const Watchdog watchdog(60s, [] { return "a spin begins after the shutdown of its context"; });
+  for (const bool has_spun : {false, true}) {  // one that has is told of the shutdown only once
+    const auto of_its_own = make_context();
+    const auto stays = make_executor_in(of_its_own, GetParam());
+    if (has_spun) {
+      stays->spin_some();
+    }
+    of_its_own->shutdown("on purpose");
+    stays->spin();
+    stays->spin();
+    stays->spin_some();
+    stays->spin_once();
+  }
 }
 
 TEST_P(Spin, some_without_work_does_not_wait)
