@@ -475,6 +475,13 @@ def of_case(kind: str, **us: float) -> Result:
             },
         ),
         (
+            of_case(dispatch.LOADS, preemptive_default=102, rclcpp_events=100, rclcpp_single=99),
+            {
+                ("preemptive_default, p50 / that of rclcpp_events", FAILS, "1.02"),
+                ("preemptive_default, cpu / that of rclcpp_events", FAILS, "1.02"),
+            },
+        ),
+        (
             of_case(dispatch.TOGETHER, floor_listener=100, preemptive_inline=106),
             {("preemptive_inline, p50 / that of floor_listener", FAILS, "1.06")},
         ),

@@ -5,9 +5,10 @@
 // runs under SCHED_FIFO, so that what else the machine does is not counted as delay. With periods that
 // are shorter than a sleep can be, it keeps its CPU, under SCHED_OTHER.
 //
-//   dispatch_publisher TOPIC PERIOD_US [TOPICS]
+//   dispatch_publisher TOPIC PERIOD_US TOPICS BYTES
 //
-// With TOPICS above 0: to TOPIC_0, TOPIC_1 and so on in turns, each time in another order.
+// With TOPICS above 0: to TOPIC_0, TOPIC_1 and so on in turns, each time in another order. Each message has BYTES beside
+// its numbers.
 
 #include <poll.h>
 #include <sched.h>
@@ -53,7 +54,8 @@ struct Publisher
   int64_t number = 0;
 };
 
-int publish(const std::string & topic, std::chrono::microseconds period, int topics)
+int publish(
+  const std::string & topic, std::chrono::microseconds period, int topics, std::size_t bytes)
 {
   rclrt_rcl::ContextOptions options;
   options.configure_logging = false;
@@ -69,6 +71,8 @@ int publish(const std::string & topic, std::chrono::microseconds period, int top
   const bool sleeps = period >= kShortestSleep;
   const bool is_urgent = sleeps && sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
   std::cout << (is_urgent ? "fifo " + std::to_string(kPriority) : "other") << std::endl;
+  dispatch::Message message;
+  message.byte_array_value.resize(bytes);
   auto next = std::chrono::steady_clock::now();
   std::minstd_rand random;
   auto turn = publishers.end();
@@ -87,7 +91,8 @@ int publish(const std::string & topic, std::chrono::microseconds period, int top
     Publisher & to = *turn++;
     const auto now = std::chrono::steady_clock::now();
     try {
-      to.publisher->publish(dispatch::message_of(now, to.number));
+      dispatch::stamp(message, now, to.number);
+      to.publisher->publish(message);
       ++to.number;
       refusals = 0;
     } catch (const rclrt_rcl::Error &) {
@@ -107,14 +112,20 @@ int publish(const std::string & topic, std::chrono::microseconds period, int top
 
 int main(int argc, char ** argv)
 {
-  const long period_us = argc == 3 || argc == 4 ? std::strtol(argv[2], nullptr, 10) : 0;
-  const long topics = argc == 4 ? std::strtol(argv[3], nullptr, 10) : 0;
-  if (period_us <= 0 || topics < 0) {
-    std::cerr << "usage: dispatch_publisher TOPIC PERIOD_US [TOPICS]\n";
+  const auto number = [argc, argv](int i) {
+    return argc == 5 ? std::strtol(argv[i], nullptr, 10) : -1;
+  };
+  const long period_us = number(2);
+  const long topics = number(3);
+  const long bytes = number(4);
+  if (period_us <= 0 || topics < 0 || bytes < 0) {
+    std::cerr << "usage: dispatch_publisher TOPIC PERIOD_US TOPICS BYTES\n";
     return 2;
   }
   try {
-    return publish(argv[1], std::chrono::microseconds(period_us), static_cast<int>(topics));
+    return publish(
+      argv[1], std::chrono::microseconds(period_us), static_cast<int>(topics),
+      static_cast<std::size_t>(bytes));
   } catch (const std::exception & error) {
     std::cerr << "dispatch_publisher: " << error.what() << '\n';
     return 1;

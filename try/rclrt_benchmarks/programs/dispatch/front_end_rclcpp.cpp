@@ -100,32 +100,27 @@ private:
 
 using Make = std::function<std::unique_ptr<rclcpp::Executor>(const RclcppReceiver &)>;
 
+/// One for all subscriptions.
 class Executors : public Dispatching
 {
 public:
-  Executors(const RclcppReceiver & receiver, const Make & make, bool one_thread, bool raised)
-  : raised_(raised ? std::make_unique<RaisedMiddleware>() : nullptr)
+  Executors(const RclcppReceiver & receiver, const Make & make, bool raised)
+  : raised_(raised ? std::make_unique<RaisedMiddleware>() : nullptr),
+    spinning_(make(receiver), receiver, receiver.groups(), raised)
   {
-    auto groups = receiver.groups();
-    while (one_thread && groups.size() > receiver.groups().size() - receiver.active().size() + 1) {
-      executors_.push_back(
-        std::make_unique<Spinning>(make(receiver), receiver, std::vector{groups.front()}, raised));
-      groups.erase(groups.begin());
-    }
-    executors_.push_back(std::make_unique<Spinning>(make(receiver), receiver, groups, raised));
   }
 
 private:
   std::unique_ptr<RaisedMiddleware> raised_;
-  std::vector<std::unique_ptr<Spinning>> executors_;
+  Spinning spinning_;
 };
 
 /// `raised`: the thread that spins and the middleware's get the priorities that ours would give them.
-Variant variant(const std::string & name, bool one_thread, const Make & make, bool raised = false)
+Variant variant(const std::string & name, const Make & make, bool raised = false)
 {
   return {name, [=](Receiver & receiver) {
             return std::make_unique<Executors>(
-              static_cast<RclcppReceiver &>(receiver), make, one_thread, raised);
+              static_cast<RclcppReceiver &>(receiver), make, raised);
           }};
 }
 
@@ -197,7 +192,7 @@ std::vector<Variant> executors()
   using rclrt_rclcpp::PriorityEventsExecutor;
   using rclrt_rclcpp::PriorityEventsExecutorOptions;
   const auto pool = [](const std::string & name, auto... how) {
-    return variant(name, false, ours<PreemptiveExecutor, PreemptiveExecutorOptions>(how...));
+    return variant(name, ours<PreemptiveExecutor, PreemptiveExecutorOptions>(how...));
   };
   using rclrt_core::Waiting;
   return {
@@ -207,25 +202,22 @@ std::vector<Variant> executors()
     pool("preemptive_spin", true, Waiting::kSpin),
     pool("preemptive_adaptive", true, Waiting::kAdaptive),
     pool("preemptive_inline", true, Waiting::kBlock, true),
-    variant(
-      "priority_events", true, ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(true)),
-    variant(
-      "isolated", false, ours<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(true)),
+    variant("priority_events", ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(true)),
+    variant("isolated", ours<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(true)),
     pool("preemptive_default", false),
     pool("preemptive_spin_default", false, Waiting::kSpin),
     pool("preemptive_adaptive_default", false, Waiting::kAdaptive),
     pool("preemptive_inline_default", false, Waiting::kBlock, true),
     variant(
-      "priority_events_default", true,
+      "priority_events_default",
       ours<PriorityEventsExecutor, PriorityEventsExecutorOptions>(false)),
     variant(
-      "isolated_default", false,
-      ours<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(false)),
-    variant("rclcpp_single", true, theirs<SingleThreadedExecutor>),
-    variant("rclcpp_multi", false, theirs<MultiThreadedExecutor>),
-    variant("rclcpp_events", false, theirs<EventsExecutor>),
-    variant("rclcpp_multi_fifo", false, theirs<MultiThreadedExecutor>, true),
-    variant("rclcpp_events_fifo", false, theirs<EventsExecutor>, true)};
+      "isolated_default", ours<CallbackIsolatedExecutor, CallbackIsolatedExecutorOptions>(false)),
+    variant("rclcpp_single", theirs<SingleThreadedExecutor>),
+    variant("rclcpp_multi", theirs<MultiThreadedExecutor>),
+    variant("rclcpp_events", theirs<EventsExecutor>),
+    variant("rclcpp_multi_fifo", theirs<MultiThreadedExecutor>, true),
+    variant("rclcpp_events_fifo", theirs<EventsExecutor>, true)};
 }
 
 }  // namespace dispatch

@@ -1,27 +1,31 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is published: when, and as which message of its publisher to that topic.
+/// What is published: when, as which message of its publisher to that topic, and bytes.
 #ifndef MESSAGE_HPP_
 #define MESSAGE_HPP_
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 
-#include "rcl_interfaces/msg/integer_range.hpp"
+#include "rcl_interfaces/msg/parameter_value.hpp"
 
 namespace dispatch
 {
 
-/// Three numbers of 64 bits. `from_value`: nanoseconds of the steady clock. `to_value`: the number of the message.
-using Message = rcl_interfaces::msg::IntegerRange;
+using Message = rcl_interfaces::msg::ParameterValue;
 
-inline Message message_of(std::chrono::steady_clock::time_point published, int64_t number)
+/// Nanoseconds of the steady clock.
+inline int64_t time_of(const Message & message) { return message.integer_value; }
+inline int64_t number_of(const Message & message) { return std::llround(message.double_value); }
+
+/// Keeps its bytes.
+inline void stamp(
+  Message & message, std::chrono::steady_clock::time_point published, int64_t number)
 {
-  Message message;
-  message.from_value = std::chrono::nanoseconds(published.time_since_epoch()).count();
-  message.to_value = number;
-  return message;
+  message.integer_value = std::chrono::nanoseconds(published.time_since_epoch()).count();
+  message.double_value = static_cast<double>(number);
 }
 
 }  // namespace dispatch

@@ -42,10 +42,10 @@ public:
     int64_t not_begun = 0;
     if (series.delays_ns.empty()) {
       cpu_before_ns_.compare_exchange_strong(not_begun, harness::process_cpu_ns());
-      series.first = message;
+      series.first = numbers_of(message);
     }
-    series.last = message;
-    series.delays_ns.push_back(now.count() - message.from_value);
+    series.last = numbers_of(message);
+    series.delays_ns.push_back(now.count() - time_of(message));
     if (series.delays_ns.size() == samples_ && complete_.fetch_add(1) + 1 == series_.size()) {
       cpu_after_ns_ = harness::process_cpu_ns();
       done_.store(1);
@@ -78,7 +78,7 @@ public:
   {
     int64_t all = 0;
     for (const Series & series : series_) {
-      all += series.last.to_value - series.first.to_value + 1;
+      all += series.last.number - series.first.number + 1;
     }
     return all;
   }
@@ -87,8 +87,8 @@ public:
   double published_a_second() const
   {
     const Series & series = series_.front();
-    const auto took = static_cast<double>(series.last.from_value - series.first.from_value);
-    return took > 0 ? static_cast<double>(series.last.to_value - series.first.to_value) * 1e9 / took
+    const auto took = static_cast<double>(series.last.time_ns - series.first.time_ns);
+    return took > 0 ? static_cast<double>(series.last.number - series.first.number) * 1e9 / took
                     : 0;
   }
 
@@ -100,11 +100,20 @@ public:
   }
 
 private:
+  struct Numbers
+  {
+    int64_t time_ns = 0;
+    int64_t number = 0;
+  };
+  static Numbers numbers_of(const Message & message)
+  {
+    return {time_of(message), number_of(message)};
+  }
   struct alignas(64) Series  // no line of memory shared between threads
   {
     std::size_t seen = 0;
-    Message first;
-    Message last;
+    Numbers first;
+    Numbers last;
     std::vector<int64_t> delays_ns;
   };
 

@@ -16,7 +16,8 @@ one message after another goes to each of them, so that what else the machine do
 "floor_handover_rclcpp" is the bare hand-over to a thread that has rclcpp execute the subscription.
 Pools that look for work are held against rclcpp's events executor by turns: a CPU that is kept
 awake would be a gift to the executor that is measured beside it. Only turns have CPU times.
-Callbacks on the middleware's thread are held against the listener together, too.
+Callbacks on the middleware's thread are held against the listener together, too. Last come
+loads, by turns and with SCHED_OTHER: idle subscriptions, large messages, fan-outs, and rates.
 
 Percentiles are of all rounds together; one that has too few samples (100 for the 99th) is not given
 and not judged. Ratios (p50/h, p99/h) are to the hand-over floor of the same case. Exits with 1 if a
@@ -28,7 +29,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rclrt_analysis.plots import Plot
@@ -66,6 +67,7 @@ MOST_RCLCPP_IDLE = 100
 """Each of those that are measured together has as many."""
 
 TURNS, TOGETHER, RCLCPP, RCLCPP_TURNS = "turns", "together", "rclcpp", "rclcpp, turns"
+LOADS = "rclcpp, loads"
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,10 @@ class Case:
     kind: str = TURNS
     policy: str = ""
     variants: tuple[str, ...] = ()
+    period_us: int = 0
+    """0: the one that is asked for."""
+    size: int = 0
+    """Bytes of a message."""
 
 
 CASES = (
@@ -87,6 +93,23 @@ CASES = (
     Case("10 subscriptions", 10, 0),
 )
 ONE, IDLE, MANY_IDLE, FAN_OUT = (case.name for case in CASES)
+
+_LOADS = (
+    Case("1 + 100 idle", 1, 100),
+    Case("64 KiB every 5 ms", 1, 0, period_us=5000, size=65536),
+    Case("10 subscriptions", 10, 0),
+    Case("50 subscriptions, every 10 ms", 50, 0, period_us=10_000),
+    Case("100 a second", 1, 0, period_us=10_000),
+    Case("1000 a second", 1, 0, period_us=1000),
+    Case("10000 a second", 1, 0, period_us=100),
+)
+"""Of a process with rclcpp, by turns."""
+_OF_LOADS = (
+    LISTENER + "_default", HANDOVER + "_default", *(name + "_default" for name in OURS),
+    "rclcpp_single", "rclcpp_events",
+)  # fmt: skip
+_SLICE_US = 2_000_000
+"""A turn of a load that comes more seldom than others has fewer messages, but 100."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +140,11 @@ def _targets() -> Iterator[Target]:
     wait_sets = ("wait_set_multi", "wait_set_multi_10")
     yield Target(TURNS, "preemptive", "p50_us", wait_sets, 0.6, (10,))
     yield Target(TURNS, "preemptive_default", "p50_us", ("wait_set_multi_default",), 0.6, (10,))
+    pool, events = "preemptive_default", ("rclcpp_events",)
+    yield Target(LOADS, pool, "p50_us", events, 1.0)
+    yield Target(LOADS, pool, "cpu_us", events, 1.0, (1,))
+    yield Target(LOADS, pool, "cpu_us", events, 1.1, (10,))
+    yield Target(LOADS, pool, "cpu_us", ("rclcpp_single",), 1.0, (50,))
     for ours in POLICIES.values():
         theirs = "" if ours else "_fifo"
         yield Target(TOGETHER, f"preemptive_inline{ours}", "p50_us", (LISTENER + ours,), 1.05)
@@ -213,6 +241,9 @@ def _all_cases(arguments: argparse.Namespace, has_rclcpp: bool) -> Iterator[Case
         events = "rclcpp_events" if ours else "rclcpp_events_fifo"
         name = f"rclcpp, 1 subscription, by turns, {policy}"
         yield Case(name, 1, 0, RCLCPP_TURNS, ours, (*blocking, events))
+    for load in _LOADS if CASES[0] in arguments.cases else ():
+        name = f"rclcpp, {load.name}, by turns, SCHED_OTHER"
+        yield replace(load, name=name, kind=LOADS, policy="_default", variants=_OF_LOADS)
 
 
 def _measure(arguments: argparse.Namespace) -> Result:
@@ -229,12 +260,15 @@ def _measure(arguments: argparse.Namespace) -> Result:
 
 def measured(case: Case, arguments: argparse.Namespace) -> list[Result]:
     """Run one case; returns a row for each executor and floor."""
+    period_us = case.period_us or round(arguments.period_ms * 1000)
+    most = max(100, _SLICE_US // period_us)
+    samples = min(arguments.samples, most) if case.kind == LOADS else arguments.samples
     messages = Messages(
-        period_us=round(arguments.period_ms * 1000), samples=arguments.samples,
+        period_us=period_us, samples=samples, size=case.size,
         warm_up=arguments.warm_up, rounds=arguments.rounds, subscriptions=case.subscriptions,
         idle=case.idle, together=case.kind in (TOGETHER, RCLCPP),
     )  # fmt: skip
-    program = ON_RCLCPP if case.kind in (RCLCPP, RCLCPP_TURNS) else ON_RCL
+    program = ON_RCLCPP if case.kind in (RCLCPP, RCLCPP_TURNS, LOADS) else ON_RCL
     slices, publisher = receive(program, case.variants, messages)
     rows = {}
     for name in case.variants:

@@ -21,9 +21,10 @@ ON_RCLCPP = "dispatch_rclcpp"
 
 
 @contextmanager
-def _publisher(topic: str, period_us: int, topics: int) -> Iterator[str]:
+def _publisher(topic: str, period_us: int, topics: int, size: int) -> Iterator[str]:
     """Publish until the end of the block; says under which policy. No `topics`: to `topic`."""
-    command = [str(path_of("dispatch_publisher")), topic, str(period_us), str(topics)]
+    numbers = (str(number) for number in (period_us, topics, size))
+    command = [str(path_of("dispatch_publisher")), topic, *numbers]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as publisher:
@@ -49,6 +50,8 @@ class Messages:
     rounds: int = 1
     subscriptions: int = 1
     idle: int = 0
+    size: int = 0
+    """Bytes beside the numbers that each message has."""
     together: bool = False
     """All ways to dispatch at once, each with a subscription of its own; else by turns."""
 
@@ -69,7 +72,7 @@ def receive(
     topics = len(variants) if messages.together else 0
     with tempfile.TemporaryDirectory(prefix="rclrt-") as scratch:
         out = Path(scratch) / "delays.json"
-        with _publisher(topic, messages.period_us, topics) as policy:
+        with _publisher(topic, messages.period_us, topics, messages.size) as policy:
             output(
                 path_of(program), "--topic", topic, "--subscriptions", messages.subscriptions,
                 "--idle", messages.idle, "--rounds", messages.rounds, "--samples", messages.samples,
