@@ -27,7 +27,8 @@
  *   END_WHILE_HELD       a worker on somebody's list ends
  *   COMES_FOR_EVER       with GIVES_WAY: a worker that has given way goes on counting as one that comes
  * GIVES_WAY is no mistake: workers give way to more urgent ones before they take a job; no wait returns early then.
- * REENTRANT is no mistake: all jobs are of one reentrant group, instead of one exclusive group each.
+ * REENTRANT is no mistake: all jobs are of one reentrant group, or short ones that ask for nothing; else of one exclusive
+ * group each.
  */
 
 #define WORKERS 2

@@ -4,6 +4,7 @@
 // What becomes of a thread that somebody is about to wake: who wants it sooner gets it sooner, with the
 // urgency that is needed. And other things that two threads do to a third at once.
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
@@ -296,6 +297,138 @@ TEST(HandOver, a_thread_on_its_way_does_not_keep_the_deadline_of_a_job_that_anot
     EXPECT_EQ(before, (std::multiset<TimePoint>{at_ms(16), at_ms(95)}));
     EXPECT_EQ(after, (std::multiset<TimePoint>{at_ms(16), has_later ? at_ms(46) : kNever}));
   }
+}
+
+/// Four CPUs and threads, and callbacks in groups of their own. They are released together once a millisecond, so that the
+/// engine learns how long their jobs take; then once more, while strangers keep all CPUs.
+struct Burst
+{
+  using Change = std::function<void(CallbackOptions &)>;
+  explicit Burst(
+    Duration work, const Change & change = [](CallbackOptions &) {})
+  : engine(pool(4), 4)
+  {
+    for (const std::string & name : names) {
+      CallbackOptions options = engine.callback_options(name, work);
+      change(options);
+      engine.add(options);
+    }
+  }
+  /// How many threads the last release wakes by itself.
+  int64_t wakes()
+  {
+    std::vector<Arrival> arrivals;
+    for (int64_t ms = 1; ms <= 60; ++ms) {
+      for (const std::string & name : names) {
+        arrivals.push_back({ms == 60 ? 70 : ms, name});
+      }
+    }
+    int64_t woken = 0;
+    engine.run(90, arrivals, [&] {
+      std::vector<std::unique_ptr<Thread>> strangers;
+      for (int cpu = 0; cpu < 4; ++cpu) {
+        strangers.push_back(engine.stranger(97, 69, 5));
+      }
+      engine.sim.sleep_until(at_ms(70) - microseconds(1));
+      woken -= engine.sim.counts().wake;
+      engine.sim.sleep_until(at_ms(70) + microseconds(1));
+      woken += engine.sim.counts().wake;
+      for (const auto & stranger : strangers) {
+        stranger->join();
+      }
+    });
+    engine.records();
+    ran = std::count_if(engine.ran.begin(), engine.ran.end(), [](const auto & job) {
+      return job.release_ns == 70'000'000;
+    });
+    return woken;
+  }
+
+  const std::vector<std::string> names{"a", "b", "c", "d", "e", "f"};
+  EngineOnSim engine;
+  int64_t ran = 0;
+};
+
+TEST(ShortJobs, that_ask_for_nothing_wake_one_thread_at_a_time)
+{
+  Burst tiny(microseconds(2));
+  EXPECT_EQ(tiny.wakes(), 1);
+  EXPECT_EQ(tiny.ran, 6);
+  EXPECT_EQ(Burst(microseconds(20)).wakes(), 4);
+  const std::vector<Burst::Change> changes{
+    [](CallbackOptions & options) { options.attributes.policy = SchedulingPolicy::kOther; },
+    [](CallbackOptions & options) { options.attributes.cpu_affinity = CpuSet({0, 1, 2}); },
+    [](CallbackOptions & options) { options.queue_priority = 5; },
+    [](CallbackOptions & options) { options.relative_deadline = milliseconds(5); },
+    [](CallbackOptions & options) { options.budget = budget(1, 10); }};
+  for (const Burst::Change & change : changes) {
+    EXPECT_EQ(Burst(microseconds(2), change).wakes(), 4);
+  }
+}
+
+TEST(ShortJobs, wait_for_no_job_that_takes_long_this_time)
+{
+  Burst burst(microseconds(2));
+  for (const char * name : {"x", "y", "z"}) {
+    burst.engine.add(burst.engine.callback_options(name, {}), [&] {
+      const bool is_long = burst.engine.sim.now() >= at_ms(60);
+      burst.engine.sim.work(is_long ? Duration(milliseconds(10)) : microseconds(1));
+    });
+  }
+  std::vector<Arrival> arrivals;
+  for (int64_t ms = 1; ms <= 60; ++ms) {
+    for (const char * name : {"x", "y", "z", "a"}) {
+      arrivals.push_back({ms, name});
+    }
+  }
+  const Lines lines = burst.engine.run(90, arrivals);
+  const auto last = std::find(lines.begin(), lines.end(), "60-60-70 x");
+  EXPECT_EQ(
+    std::set<std::string>(last, lines.end()),
+    (std::set<std::string>{"60-60-70 x", "60-60-70 y", "60-60-70 z", "60-60-60.002 a"}));
+}
+
+TEST(ShortJobs, get_all_cpus_where_one_does_not_suffice)
+{
+  EngineOnSim engine(pool(8), 2);
+  for (const char * name : {"a", "b", "c", "d", "e", "f", "g", "h", "i"}) {
+    CallbackOptions options = engine.callback_options(name, microseconds(9));
+    options.depth = 1;
+    engine.add(options);
+  }
+  // 81 us of work in 65 us.
+  engine.run(200, {}, [&] {
+    for (TimePoint time = at_ms(1); time < at_ms(190); time += microseconds(65)) {
+      engine.sim.sleep_until(time);
+      for (const auto & entry : engine.callbacks) {
+        engine.notify(entry.first);
+      }
+    }
+  });
+  for (const auto & entry : engine.callbacks) {
+    EXPECT_EQ(engine.engine.statistics(*entry.second).dropped, 0U) << entry.first;
+  }
+}
+
+TEST(ShortJobs, do_not_wait_for_more_urgent_ones_while_a_cpu_is_idle)
+{
+  EngineOnSim engine(pool(8), 4);
+  CallbackOptions urgent = engine.callback_options("urgent", {});
+  urgent.attributes = fifo(50);
+  engine.add(urgent, [&] {
+    engine.sim.work(microseconds(100));
+    if (engine.sim.now() < at_ms(150)) {
+      engine.notify("urgent");
+    }
+  });
+  engine.add(engine.callback_options("short", microseconds(2)));
+  std::vector<Arrival> arrivals;
+  for (int64_t ms = 1; ms <= 60; ++ms) {
+    arrivals.push_back({ms, "short"});
+  }
+  arrivals.insert(arrivals.end(), {{81, "urgent", 2}, {82, "short", 3}});
+  const Lines lines = engine.run(200, arrivals);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "82-82-82.002 short"), 1);
 }
 
 TEST(DeadlineSchedulerWhileSpinning, may_be_given_if_there_was_none)

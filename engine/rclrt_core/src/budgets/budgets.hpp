@@ -76,8 +76,8 @@ struct BudgetNode
   bool is_over = false;                          // and it was not enough
   bool is_demoted = false;
   bool told = false;
-  bool is_gone = false;                     // whose it is, from the engine
-  intrusive::set_member_hook<> in_demoted;  // of Budgets::demoted_, by `end`
+  bool is_gone = false;  // whose it is, from the engine
+  SetHook in_demoted;    // of Budgets::demoted_, by `end`
 
   bool demotes() const noexcept { return budget.on_overrun == OnOverrun::kDemote; }
 };
@@ -167,8 +167,7 @@ private:
     Worker, intrusive::member_hook<Worker, intrusive::list_member_hook<>, &Worker::in_watched>>
     watched_;
   intrusive::multiset<
-    BudgetNode,
-    intrusive::member_hook<BudgetNode, intrusive::set_member_hook<>, &BudgetNode::in_demoted>,
+    BudgetNode, intrusive::member_hook<BudgetNode, SetHook, &BudgetNode::in_demoted>,
     intrusive::compare<EarlierEnd>>
     demoted_;
   TimePoint next_look_ = kNever;

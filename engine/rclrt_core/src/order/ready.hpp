@@ -39,6 +39,9 @@ namespace intrusive = boost::intrusive;
 struct GroupNode;
 struct GroupQueue;
 struct Lane;
+/// The colour of a node is in its pointers.
+using SetHook = intrusive::set_member_hook<intrusive::optimize_size<true>>;
+
 struct CallbackNode;
 struct BudgetNode;  // see budgets.hpp
 struct TimerNode;   // see timer_clocks.hpp
@@ -136,6 +139,9 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   bool told_of_cpus = false;  // that some of its CPUs are left out
   /// How many jobs more are measured: one has lost its CPU (see Platform::watch_cpu()).
   uint8_t measured_jobs = 0;
+  /// How long its jobs took of late, at most 1 ms: see is_short().
+  static constexpr uint32_t kLongestUsual_ns = 1'000'000;
+  uint32_t usual_ns = kLongestUsual_ns;
   const int own_priority;  // 0: that of the attributes
   int priority;            // in force: own, of the attributes, or inherited
   uint32_t running = 0;
@@ -145,13 +151,13 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   /// Where the job's urgency and CPUs come from. `policy` is the entry of nothing once the OS has refused it.
   const AttributesEntry * policy = nullptr;
   const AttributesEntry * cpus = nullptr;
-  intrusive::set_member_hook<> in_group;  // of GroupQueue::callbacks, while jobs wait
-  Urgency urgency;                        // while jobs wait
+  SetHook in_group;  // of GroupQueue::callbacks, while jobs wait
+  Urgency urgency;   // while jobs wait
   Backlog backlog;
   Duration learned{-1};  // from release to the deadline of the last message; -1: it carried none
   TimePoint clock_waits_since = kNever;  // see ClockSetters
   TimePoint taken = kNever;  // deadline of what its jobs took last and nobody has handed on
-  intrusive::set_member_hook<> in_taken;  // of GroupNode::taken, then
+  SetHook in_taken;          // of GroupNode::taken, then
   CallbackStatistics statistics;
   std::unique_ptr<TimerNode> timer;
   std::unique_ptr<InlineNode> inlining;
@@ -178,6 +184,20 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   bool has_waited_since_before(uint64_t sequence) const noexcept
   {
     return std::min(urgency.sequence, backlog.front().sequence) < sequence;
+  }
+  /// That its jobs take less than it costs to wake a thread, and ask for nothing.
+  bool is_short() const noexcept
+  {
+    constexpr uint32_t kShort_ns = 10'000;
+    return usual_ns <= kShort_ns && policy->asked.policy == SchedulingPolicy::kUnchanged &&
+           policy->level < kFirstStrictLevel && !cpus->asks_for_cpus && priority == 0 && !budget &&
+           inherits_deadlines() && !stamps;
+  }
+  void keep_usual(Duration took) noexcept
+  {
+    const int64_t took_ns = std::clamp<int64_t>(took.count(), 0, kLongestUsual_ns);
+    const int64_t before_ns = usual_ns;
+    usual_ns = static_cast<uint32_t>(before_ns + (took_ns - before_ns) / 8);
   }
   /// A job of a callback that sets a clock has ended.
   void clock_was_set() noexcept;
@@ -211,11 +231,9 @@ struct GroupQueue
 
   GroupNode * group;
   Lane * lane;
-  intrusive::set_member_hook<>
-    in_lane;  // of Lane::ready, while callbacks is not empty and the group has room
+  SetHook in_lane;  // of Lane::ready, while callbacks is not empty and the group has room
   intrusive::multiset<
-    CallbackNode,
-    intrusive::member_hook<CallbackNode, intrusive::set_member_hook<>, &CallbackNode::in_group>,
+    CallbackNode, intrusive::member_hook<CallbackNode, SetHook, &CallbackNode::in_group>,
     intrusive::compare<MoreUrgent>>
     callbacks;
 
@@ -225,8 +243,7 @@ struct GroupQueue
 };
 
 using ReadyGroups = intrusive::multiset<
-  GroupQueue,
-  intrusive::member_hook<GroupQueue, intrusive::set_member_hook<>, &GroupQueue::in_lane>,
+  GroupQueue, intrusive::member_hook<GroupQueue, SetHook, &GroupQueue::in_lane>,
   intrusive::compare<MoreUrgent>>;
 
 struct GroupNode final : Group
@@ -253,8 +270,7 @@ struct GroupNode final : Group
   Worker * runner = nullptr;  // of an exclusive group: the thread that runs its job now
   /// Callbacks whose jobs took something with a deadline that no job of the group has handed on yet.
   intrusive::multiset<
-    CallbackNode,
-    intrusive::member_hook<CallbackNode, intrusive::set_member_hook<>, &CallbackNode::in_taken>,
+    CallbackNode, intrusive::member_hook<CallbackNode, SetHook, &CallbackNode::in_taken>,
     intrusive::compare<EarlierTaken>>
     taken;
   std::unique_ptr<GroupQueue> queue;

@@ -215,7 +215,7 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Section & se
     }
     return false;
   }
-  if (enough_are_coming(lane, wanted)) {
+  if (enough_are_coming(lane, callback)) {
     return false;
   }
   Worker & worker = lane.choose(wanted);
@@ -234,8 +234,12 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Section & se
 // Whether the threads on their way will take all there is, and those that suffice for `wanted` all of its like.
 // More than one a CPU need not be coming: the first that arrives sends for the next, and the notifying thread is
 // spared the wake-up.
-bool Dispatch::enough_are_coming(const Lane & lane, const Demand & wanted) const noexcept
+bool Dispatch::enough_are_coming(const Lane & lane, const CallbackNode & callback) const noexcept
 {
+  const Demand wanted = callback.demand();
+  if (callback.is_short()) {
+    return lane.coming_for(wanted) > 0;
+  }
   if (lane.coming.size() < std::min(lane.ready.size(), cpus_)) {
     return false;
   }

@@ -6,7 +6,8 @@
 /// have is decided, and settled by the caller when it has left the lock.
 ///
 /// Rules, kept by every function:
-/// - as many threads are coming as there are groups with work, or one for each CPU;
+/// - as many threads are coming as there are groups with work, or one for each CPU; for short jobs that ask for nothing one
+///   is enough: it sends for the next when it takes a job, and has often run several before that one arrives;
 /// - for each of the most urgent of these groups a thread comes that suffices for it;
 /// - a job is bound to a thread only when that thread asks (next_for()), so the most urgent goes first however
 ///   late it came;
@@ -134,7 +135,7 @@ private:
 
   void send_for(Lane & lane, const CallbackNode & callback, Section & section) noexcept;
   bool wake_one(Lane & lane, const CallbackNode & callback, Section & section) noexcept;
-  bool enough_are_coming(const Lane & lane, const Demand & wanted) const noexcept;
+  bool enough_are_coming(const Lane & lane, const CallbackNode & callback) const noexcept;
   static void lend_to_coming(Lane & lane, const Demand & wanted, Section & section) noexcept;
   static bool is_served(const Lane & lane, const GroupQueue & queue) noexcept;
   template <typename Predicate>

@@ -303,6 +303,7 @@ void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noex
   const rclrt_job_outcome outcome = ran.outcome;
   CallbackStatistics & statistics = worker.callback->statistics;
   const bool is_run = outcome == RCLRT_JOB_DONE || outcome == RCLRT_JOB_EXCEPTION;
+  worker.callback->keep_usual(ran.end - ran.start);
   statistics.executed += is_run ? 1 : 0;
   statistics.skipped += outcome == RCLRT_JOB_SKIPPED ? 1 : 0;
   statistics.empty += outcome == RCLRT_JOB_EMPTY ? 1 : 0;

@@ -25,8 +25,8 @@ namespace rclrt_core
 struct TimerNode
 {
   CallbackNode * callback = nullptr;
-  intrusive::set_member_hook<> in_queue;  // of TimerQueue, while armed
-  int64_t next_ns = 0;                    // nominal, on the timer's clock
+  SetHook in_queue;     // of TimerQueue, while armed
+  int64_t next_ns = 0;  // nominal, on the timer's clock
   int64_t period_ns = 0;
   int64_t asked_period_ns = 0;  // the same, but that a budget may stretch it
   int64_t first_period_ns = 0;  // never changes
@@ -104,8 +104,7 @@ private:
   };
 
   using Timers = intrusive::multiset<
-    TimerNode,
-    intrusive::member_hook<TimerNode, intrusive::set_member_hook<>, &TimerNode::in_queue>,
+    TimerNode, intrusive::member_hook<TimerNode, SetHook, &TimerNode::in_queue>,
     intrusive::compare<Earlier>>;
 
   static int64_t next_of(const Timers & timers) noexcept
