@@ -273,3 +273,21 @@ def test_rosdep_knows_every_key_that_our_packages_ask_for() -> None:
     assert sorted(asked - ours) == sorted(known)
     for key, distributions in known.items():
         assert {"humble", "jazzy", "kilted"} <= set(distributions.split()), key
+
+
+@pytest.mark.skipif(Path("/opt/ros").exists(), reason="ROS 2 is below /opt/ros: it would build")
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        ([], 1, "there is no ROS 2 below /opt/ros"),
+        (["memory"], 2, "usage: "),
+        (["thread", "x"], 2, "usage: "),
+    ],
+)
+def test_the_script_for_images_of_ros_says_what_it_wants(
+    arguments: list[str], status: int, said: str
+) -> None:
+    program = ROOT / "tools/in_ros_image.sh"
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert said in done.stderr
