@@ -50,6 +50,22 @@ HEADERS = """# Public headers
 
 <a href="api/index.html">All classes, functions and structures of the public headers</a>
 """
+DOXYGEN = """QUIET = YES
+WARNINGS = NO
+WARN_IF_DOC_ERROR = NO
+WARN_LOGFILE = /dev/null
+PROJECT_NAME = rclrt
+HTML_OUTPUT = api
+GENERATE_LATEX = NO
+SOURCE_BROWSER = NO
+VERBATIM_HEADERS = NO
+SHOW_USED_FILES = NO
+JAVADOC_AUTOBRIEF = YES
+EXTRACT_ALL = YES
+HIDE_UNDOC_RELATIONS = YES
+MACRO_EXPANSION = YES
+HAVE_DOT = NO
+"""
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)((?:#[^)\s]*)?)(?=\))|(?<=^)(\[[^]]+\]: )(\S+)$", re.M)
 FENCE = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 LANGUAGES = {".hpp": "cpp", ".h": "c", ".c": "c", ".cpp": "cpp", ".py": "python", ".yaml": "yaml"}
@@ -167,8 +183,9 @@ def reference(stage: Stage, folder: Path) -> None:
     found = [f for f in stage.files if "include" in f.parts and f.suffix in {".h", ".hpp"}]
     found = [f for f in found if f.parts[0] != "try"]
     roots = {ROOT / Path(*f.parts[: f.parts.index("include") + 1]) for f in found}
-    settings = (HERE / "Doxyfile").read_text(encoding="utf-8")
-    settings += f"\nINPUT = {' '.join(str(ROOT / f) for f in found)}\nOUTPUT_DIRECTORY = {folder}\n"
+    settings = (
+        DOXYGEN + f"INPUT = {' '.join(str(ROOT / f) for f in found)}\nOUTPUT_DIRECTORY = {folder}\n"
+    )
     settings += f"STRIP_FROM_PATH = {' '.join(map(str, sorted(roots)))}\n"
     subprocess.run(
         ["doxygen", "-"], input=settings, text=True, check=True, stdout=subprocess.DEVNULL
