@@ -24,27 +24,6 @@ SHOWN = (
     "index.html", "docs/how-to/run.html", "docs/reference/bounds/threads.html",
     "engine/rclrt_trace/SPEC.html", "ros/rclrt_config/README.html", "search.html",
 )  # fmt: skip
-# The contrast of each piece of text with what is behind it, by WCAG 2; the worst one.
-WORST_CONTRAST = """(() => {
-  const numbers = (color) => (color.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
-    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  let worst = [21, ""];
-  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const text = walk.currentNode, element = text.parentElement;
-    if (!text.data.trim() || !element.checkVisibility({visibilityProperty: true})) continue;
-    if (!element.getClientRects().length || /script|style/i.test(element.tagName)) continue;
-    let behind = element, color = [0, 0, 0, 0];
-    while (behind && (color = numbers(getComputedStyle(behind).backgroundColor))[3] === 0)
-      behind = behind.parentElement;
-    const [a, b] = [light(numbers(getComputedStyle(element).color)), light(color)].sort();
-    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (contrast < worst[0]) worst = [contrast, element.className + ": " + text.data.trim()];
-  }
-  return worst;
-})()"""
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +65,7 @@ def test_pages_can_be_read_on_a_telephone_and_load_nothing(
         shown.size(390, 800, dark)
         shown.open(site / page)
         assert shown.evaluate("document.documentElement.scrollWidth") <= 390, page
-        contrast, where = shown.evaluate(WORST_CONTRAST)
+        contrast, where = shown.worst_contrast()
         assert contrast >= 4.5, (page, where)
 
 

@@ -8,15 +8,28 @@ import argparse
 import os
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import Browser, browser
 from demo_runs import MS, callback, report
 from rclrt_analysis.plots import Plot, draw
 from rclrt_tools.reference.demonstration import cpus_of, notes_of, title_of
 from rclrt_tools.reference.measurement import Measurement
-from rclrt_tools.reference.page import COLORS, make_page, make_picture, worst_instance
+from rclrt_tools.reference.page import (
+    COLORS,
+    MOST_BYTES,
+    Axis,
+    axis_of,
+    histogram,
+    make_page,
+    make_picture,
+    verdict_of,
+    worst_instance,
+)
 from rclrt_tools.reference.program import BACKGROUND, EXECUTORS, QUIET
 from rclrt_tools.reference.study import Study, Transport
 from rclrt_tools.reference.table import WIDTH, group_findings, make_result, make_table
@@ -183,15 +196,102 @@ def test_the_page_loads_nothing_from_anywhere() -> None:
 
 def test_the_page_has_distributions_and_a_timeline() -> None:
     html = page()
-    assert "Distributions" in html
     assert "The worst instance of each executor" in html
     assert "Sink&lt;Fusion" in html, "the row of the callback"
-    assert "preemptive (8.0 ms)" in html
-    assert html.count('<rect class="main"') == 2, "it waits, and then runs"
-    assert "Sink&lt;Fusion waits 8.000" in html
-    assert "Sink&lt;Fusion runs 2.000" in html
-    assert html.count('<polyline class="curve"') == 1
-    assert "ideal: 7.9" in html
+    assert re.search(r"<summary>preemptive <span.*>alone</span>: 8.0 ms", html)
+    axis = Axis(0.0, 10.0, logarithmic=False)
+    assert f'class="waits" d="M0 5h{axis(8.0)}"' in html
+    assert f'class="runs" d="M{axis(8.0)} 5h{axis(2.0)}"' in html
+    assert html.count('<path class="seen"') == 1, "the other one has no samples"
+    assert "ideal, 7.90 ms" in html
+
+
+def test_a_hill_is_as_high_as_its_share_of_the_samples_and_counts_each() -> None:
+    axis = Axis(1.0, 100.0)
+    assert (axis(1.0), axis(10.0), axis(100.0)) == (0, 500, 1000)
+    assert histogram([10.0] * 4 + [1.0], axis) == "M0 100v-25h8V100zM496 100v-100h8V100z"
+
+
+@pytest.mark.parametrize(("low", "high"), [(7.1, 1004.0), (7.9, 8.4), (0.002, 900.0), (3.0, 4.1)])
+def test_an_axis_of_the_page_has_few_labels_and_all_samples(low: float, high: float) -> None:
+    axis = axis_of([pictured("a", QUIET, [high, low])], None)
+    assert 0 < axis(low) < axis(high) < 1000
+    assert 3 <= len(axis.ticks) <= 7
+    assert all(axis.low <= tick <= axis.high for tick in axis.ticks)
+
+
+def test_the_verdict_is_of_the_executor_that_is_best_beside_the_load() -> None:
+    rows = [*both("fast_alone", 5.0, 50.0), *both("steady", 8.0, 8.5), *both("slow", 9.0, 90.0)]
+    said = verdict_of(rows)
+    assert said.sentences == [
+        "Under steady the hot path takes 8.50 ms (p99 8.50 ms) beside busy programs, "
+        "8.00 ms (p99 8.00 ms) alone.",
+        "Medians of the other executors: from 50.00 ms (fast_alone) to 90.00 ms (slow) beside "
+        "busy programs, and from 5.00 ms (fast_alone) to 9.00 ms (slow) alone.",
+    ]
+    assert [one.executor for one in (*said.best, *said.worst)] == [*["steady"] * 2, *["slow"] * 2]
+    assert said.warnings == []
+
+
+def test_the_verdict_says_what_is_wrong_with_it() -> None:
+    few = measured("few", [8.0, 9.0], attributes_in_force=False)
+    said = verdict_of([few, Measurement("static", failure="a\nit broke")])
+    assert said.sentences == ["Under few the hot path takes 8.00 ms."]
+    assert said.worst == []
+    assert said.warnings[0] == "static failed: it broke"
+    assert said.warnings[1].endswith("so they ran without it: few")
+    one = measured("one", [8.0])
+    assert verdict_of([one]).sentences == ["Under one the hot path takes 8.00 ms at most."]
+    assert verdict_of([Measurement("static", failure="x")]).sentences == ["Nothing was measured."]
+
+
+def large() -> list[Measurement]:
+    """Return what makes a page of twice its limit."""
+    rows = []
+    times = [[*(ms * MS for ms in (t, t + 1, t + 2)), 0, 9, 9] for t in range(0, 800, 4)]
+    for executor in list(EXECUTORS)[:8]:
+        beside = [callback(f"node_{i:03}/a_long_name", times, on_hot_path=False) for i in range(30)]
+        sink = callback("Sink<Fusion", [[0, 800 * MS, 802 * MS, 0, 1, 1]])
+        for load in (QUIET, BACKGROUND):
+            row = Measurement(executor, load)
+            row.add(report([800.0, *(3.0 + i * 0.3 for i in range(999))], [sink, *beside]))
+            rows.append(row)
+    return rows
+
+
+def test_a_large_page_loses_timelines_before_it_grows_over_200_kb() -> None:
+    rows = large()
+    html = make_page("t", rows, make_result({}, rows, 7.9), [])
+    assert len(html.encode()) <= MOST_BYTES
+    assert html.count('class="row other"') == 12 * html.count('<details class="time"') > 0
+    assert "and 18 others, which ran less" in html
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as one:
+        yield one
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_can_be_read_on_a_telephone_and_in_the_dark(
+    shown: Browser, tmp_path: Path, width: int, dark: bool
+) -> None:
+    rows = [*both("wait_set_multi_fifo50", 20.0, 512.0), *both("preemptive_hot", 8.0, 8.5)]
+    rows.append(measured("isolated", [9.0], attributes_in_force=False))
+    rows.append(Measurement("static", failure="x" * 100))
+    file = tmp_path / "page.html"
+    notes = notes_of(Study(rows, Transport()))
+    file.write_text(make_page("t" * 100, rows, make_result({"a": "b" * 99}, rows, 7.9), notes))
+    shown.size(width, 800, dark)
+    shown.open(file)
+    shown.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    contrast, where = shown.worst_contrast()
+    assert contrast >= 4.5, where
+    behind = shown.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert behind == ("rgb(18, 23, 30)" if dark else "rgb(255, 255, 255)")
 
 
 def test_text_is_escaped() -> None:

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Figures as SVG: distributions or lines, with marks, and bars over time."""
+"""Figures as SVG: distributions or lines, with marks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ COLORS = ("#1769d6", "#c8553d", "#1c8a4d", "#7b3fc4", "#b77400", "#0e8f9c", "#b8
 LOGARITHMIC_FROM = 12.0
 """If the largest value is so many times the smallest."""
 MOST_TICKS = 7
-BAR_LEFT, BAR_ROW = 260, 18
 
 
 @dataclass(frozen=True)
@@ -70,52 +69,6 @@ def picture(plot: Plot, caption: str) -> str:
     head = drawn[:begin].replace(f"{WIDTH} {HEIGHT}", f"{WIDTH} {HEIGHT + 20}")
     more = more.replace(f'height="{HEIGHT}"', f'height="{HEIGHT + 20}"')
     return head + more + drawn[begin:] + "\n"
-
-
-@dataclass(frozen=True)
-class Bar:
-    """In a row of `bars`: from where to where it waits (thin), and until when it runs (thick)."""
-
-    row: str
-    begin: float
-    start: float
-    end: float
-    is_main: bool
-
-
-def bars(title: str, unit: str, every: Sequence[Bar]) -> str:
-    """Return a figure with a row for each name, in order of appearance; thin bars wait."""
-    rows = list(dict.fromkeys(bar.row for bar in every))
-    bottom = TOP + BAR_ROW * len(rows)
-    x, ticks = _scale(
-        [t for bar in every for t in (bar.begin, bar.end)], BAR_LEFT, WIDTH - 10, linear=True
-    )
-    parts = [_text("tick", x(tick), bottom + 14, _number(tick)) for tick in ticks]
-    parts += [
-        f'<line class="grid" x1="{x(t):.1f}" x2="{x(t):.1f}" y1="{TOP}" y2="{bottom}"/>'
-        for t in ticks
-    ]
-    parts.append(_text("tick", (BAR_LEFT + WIDTH) / 2, bottom + 30, unit))
-    for number, row in enumerate(rows):
-        y = TOP + BAR_ROW * number
-        parts.append(_text("tick", BAR_LEFT - 5, y + BAR_ROW * 0.7, row, "end"))
-        for bar in (one for one in every if one.row == row):
-            kind = "main" if bar.is_main else "other"
-            for name, begin, end, height in (
-                ("waits", bar.begin, bar.start, 3.0), ("runs", bar.start, bar.end, 11.0),
-            ):  # fmt: skip
-                parts.append(
-                    f'<rect class="{kind}" x="{x(begin):.1f}" y="{y + (BAR_ROW - height) / 2:.1f}" '
-                    f'width="{max(0.5, x(end) - x(begin)):.1f}" height="{height:g}"><title>'
-                    f"{escape(row)} {name} {end - begin:.3f}</title></rect>"
-                )
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 36}">'
-    return head + _text("title", BAR_LEFT, 15, title, "start") + "".join(parts) + "</svg>"
-
-
-def _text(kind: str, x: float, y: float, text: str, anchor: str = "middle") -> str:
-    where = f'text-anchor="{anchor}" x="{x:.1f}" y="{y:.1f}"'
-    return f'<text class="{kind}" {where}>{escape(text)}</text>'
 
 
 def _distributions(plot: Plot, curves: dict[str, Sequence[float]]) -> Iterator[str]:
