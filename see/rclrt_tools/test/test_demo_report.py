@@ -20,16 +20,15 @@ from rclrt_analysis.plots import Plot, draw
 from rclrt_tools.reference.demonstration import cpus_of, notes_of, title_of
 from rclrt_tools.reference.measurement import Measurement
 from rclrt_tools.reference.page import (
-    COLORS,
     MOST_BYTES,
     Axis,
     axis_of,
     histogram,
     make_page,
-    make_picture,
     verdict_of,
     worst_instance,
 )
+from rclrt_tools.reference.picture import COLORS, make_picture
 from rclrt_tools.reference.program import BACKGROUND, EXECUTORS, QUIET
 from rclrt_tools.reference.study import Study, Transport
 from rclrt_tools.reference.table import WIDTH, group_findings, make_result, make_table

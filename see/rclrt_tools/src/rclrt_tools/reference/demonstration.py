@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from rclrt_tools.places import me
-from rclrt_tools.reference import environment, page, study, table
+from rclrt_tools.reference import environment, page, picture, study, table
 from rclrt_tools.reference.environment import PROCESSES_A_CPU, BackgroundLoad
 from rclrt_tools.reference.program import (
     BACKGROUND,
@@ -247,7 +247,7 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
             html = page.make_page(title, done.measurements, result, notes)
             arguments.html.write_text(html, encoding="utf-8")
         if arguments.svg:
-            drawn = page.make_picture(title.split(";")[0], done.measurements, ideal_ms)
+            drawn = picture.make_picture(title.split(";")[0], done.measurements, ideal_ms)
             arguments.svg.write_text(drawn, encoding="utf-8")
     except OSError as error:
         return complain(f"{error.filename}: {error.strerror}", FAILED)
