@@ -7,8 +7,9 @@
 
 The glossary's table "say | not" has the names that neither pages nor the texts and comments of
 sources use; code in pages may, and identifiers. A link
-between pages needs its file and its heading, a table its head. Prints one line per violation; exit
-status 1 if there is any.
+between pages needs its file and its heading, a table its head, a block of code its language: `sh`,
+each line of which is for a shell, or `console`, where lines with `$ ` are and the others are what
+it prints. Prints one line per violation; exit status 1 if there is any.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ BETWEEN_WORDS = r"\s+(?:(?:///?|#|\*) *)?"
 FENCED = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 # A link, or a line that begins with a name in brackets and a colon, which is the target of links.
 LINK = re.compile(r"\]\((?!\w+:)([^)\s]+)\)|^ *\[[^\]]+\]: +(?!\w+:)(\S+)", re.M)
+BLOCK = re.compile(r"^ *```(.*)\n((?s:.*?))^ *```$", re.M)
+LANGUAGES = (
+    "c", "cmake", "console", "cpp", "dockerfile", "ini", "mermaid", "python", "sh", "text", "yaml",
+)  # fmt: skip
 HEADLESS_ROW = re.compile(r"(?:^|\n)\n\|.*\n(?!\|[ :|-]+\n)")
 
 
@@ -75,6 +80,7 @@ def check(root: Path, pages: list[Path], sources: list[Path]) -> Iterator[str]:
     for page in pages:
         text = FENCED.sub(_blank, page.read_text("utf-8"))
         prose = re.sub(r"`[^`]*`", _blank, text)
+        yield from _wrong_blocks(page.relative_to(root), page.read_text("utf-8"))
         for match in LINK.finditer(prose):
             target = match[1] or match[2]
             if why := _why_dead(page, target):
@@ -87,6 +93,19 @@ def check(root: Path, pages: list[Path], sources: list[Path]) -> Iterator[str]:
             yield from _wrong_names(page.relative_to(root), prose, names)
     for source in sources:
         yield from _wrong_names(source.relative_to(root), source.read_text("utf-8"), names)
+
+
+def _wrong_blocks(where: Path, text: str) -> Iterator[str]:
+    for match in BLOCK.finditer(text):
+        has_prompt = re.search(r"^ *\$ ", match[2], re.M) is not None
+        if match[1] not in LANGUAGES:
+            why = f"a block of code of '{match[1]}', not of {', '.join(LANGUAGES)}"
+        elif match[1] in ("sh", "console") and has_prompt != (match[1] == "console"):
+            why = "a block is sh if all of it is for a shell, console if lines with '$ ' are"
+        else:
+            continue
+        line = text.count("\n", 0, match.start()) + 1
+        yield f"{where}:{line}: {why}"
 
 
 def _wrong_names(where: Path, text: str, names: list[tuple[str, str]]) -> Iterator[str]:

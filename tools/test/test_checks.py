@@ -211,6 +211,12 @@ def test_an_entry_without_its_mutex_is_named(tree: Path) -> None:
 GLOSSARY = "# G\n\n| say | not |\n|---|---|\n| timer thread | clock thread, ticker |\n\nend\n"
 
 
+LANGUAGES = (
+    "c", "cmake", "console", "cpp", "dockerfile", "ini", "mermaid", "python", "sh", "text", "yaml",
+)  # fmt: skip
+OF_SHELL = "a block is sh if all of it is for a shell, console if lines with '$ ' are"
+
+
 def page(tmp_path: Path, text: str) -> tuple[int, str]:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / "docs").mkdir()
@@ -234,6 +240,9 @@ def test_the_pages_of_this_tree_are_right() -> None:
         ("a\n\n| b |\n|---|\n| c |\n\n| d |\n", "a.md:7: a table without a head"),
         ("# A b\n\n[x](#a-c)", "a.md:3: #a-c: no such heading"),
         ("[x](docs/glossary.md#h)", "a.md:1: docs/glossary.md#h: no such heading"),
+        ("\n```\na\n```\n", f"a.md:2: a block of code of '', not of {', '.join(LANGUAGES)}"),
+        ("```sh\na\n$ b\n```\n", f"a.md:1: {OF_SHELL}"),
+        ("```console\na\n```\n", f"a.md:1: {OF_SHELL}"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, says: str) -> None:
@@ -248,9 +257,9 @@ def test_comments_of_sources_use_no_other_names_either(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "tickers, `ticker`\n```\nticker [x](b.md)\n```\n",
+        "tickers, `ticker`\n```sh\nticker [x](b.md)\n```\n",
         "# `A` b: c\n\n[x](#a-b-c) [y](docs) [z](https://example.org/b) [w](docs/glossary.md#g)\n",
-        "# A\n# A\n[x](#a-1)\n```\n# B\n```\n",
+        "# A\n# A\n[x](#a-1)\n```console\n# B\n$ b\n```\n",
     ],
 )
 def test_what_is_right_passes(tmp_path: Path, text: str) -> None:

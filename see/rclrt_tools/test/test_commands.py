@@ -140,7 +140,8 @@ def test_the_status_of_an_experiment_is_that_of_the_command(
     assert cli.run(arguments) == 7
 
 
-CALL = re.compile(r"\s*(?:\$ )?(?:sudo )?(?:[A-Z_]+=\S+ )*(?:\./rclrt|rclrt(?= scx)) (?=[a-z-])")
+# Threads have names like `rclrt budgets`.
+CALL = re.compile(r"\s*(?:\$ )?(?:sudo )?(?:[A-Z_]+=\S+ )*(?:\./)?rclrt (?=[a-z-])(?!budgets)")
 
 
 def command_lines(text: str) -> Iterator[tuple[str, bool]]:
@@ -158,7 +159,9 @@ def command_lines(text: str) -> Iterator[tuple[str, bool]]:
 
 def texts() -> Iterator[Path]:
     for path in ROOT.glob("**/*.md"):
-        if path.relative_to(ROOT).parts[0].partition("-")[0] not in GENERATED:
+        first = path.relative_to(ROOT).parts[0]
+        # A changelog also has the names that verbs no longer have.
+        if first.partition("-")[0] not in GENERATED and first != "CHANGELOG.md":
             yield path
 
 
