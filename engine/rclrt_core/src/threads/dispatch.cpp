@@ -236,6 +236,9 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Section & se
 // spared the wake-up.
 bool Dispatch::enough_are_coming(const Lane & lane, const CallbackNode & callback) const noexcept
 {
+  if (lane.coming.empty()) {
+    return false;
+  }
   const Demand wanted = callback.demand();
   if (callback.is_short()) {
     return lane.coming_for(wanted) > 0;
