@@ -56,16 +56,19 @@ void add(
     add(&next, &handle, __builtin_return_address(0), group, entity); \
   }
 
-RCLRT_ADD(
-  timer, "_ZN6rclcpp13CallbackGroup9add_timerESt10shared_ptrINS_9TimerBaseEE",
-  "_ZN6rclcpp9TimerBase16get_timer_handleEv")
-RCLRT_ADD(
-  subscription,
-  "_ZN6rclcpp13CallbackGroup16add_subscriptionESt10shared_ptrINS_16SubscriptionBaseEE",
-  "_ZN6rclcpp16SubscriptionBase23get_subscription_handleEv")
-RCLRT_ADD(
-  service, "_ZN6rclcpp13CallbackGroup11add_serviceESt10shared_ptrINS_11ServiceBaseEE",
-  "_ZN6rclcpp11ServiceBase18get_service_handleEv")
-RCLRT_ADD(
-  client, "_ZN6rclcpp13CallbackGroup10add_clientESt10shared_ptrINS_10ClientBaseEE",
-  "_ZN6rclcpp10ClientBase17get_client_handleEv")
+// Up to Kilted they take a shared pointer by value, later by reference: both are handed over as an address.
+
+#define RCLRT_ADD_BOTH(what, length_and_name, of_entity, handle)                            \
+  RCLRT_ADD(                                                                                \
+    what, "_ZN6rclcpp13CallbackGroup" length_and_name "ESt10shared_ptrINS_" of_entity "EE", \
+    "_ZN6rclcpp" of_entity handle)                                                          \
+  RCLRT_ADD(                                                                                \
+    what##_by_reference,                                                                    \
+    "_ZN6rclcpp13CallbackGroup" length_and_name "ERKSt10shared_ptrINS_" of_entity "EE",     \
+    "_ZN6rclcpp" of_entity handle)
+
+RCLRT_ADD_BOTH(timer, "9add_timer", "9TimerBase", "16get_timer_handleEv")
+RCLRT_ADD_BOTH(
+  subscription, "16add_subscription", "16SubscriptionBase", "23get_subscription_handleEv")
+RCLRT_ADD_BOTH(service, "11add_service", "11ServiceBase", "18get_service_handleEv")
+RCLRT_ADD_BOTH(client, "10add_client", "10ClientBase", "17get_client_handleEv")
