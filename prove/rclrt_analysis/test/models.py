@@ -83,8 +83,6 @@ def to_plan(system: System, periods: int) -> System:
 
 def by_deadline(system: System) -> System:
     """Return the system under EDF: messages are due within 100 ms."""
-    callbacks = (
-        replace(c, priority=None, deadline=c.deadline or 100 * MS) for c in system.callbacks
-    )
     executors = (replace(executor, policy=Policy.EDF) for executor in system.executors)
-    return replace(system, callbacks=tuple(callbacks), executors=tuple(executors))
+    system = replace(system, executors=tuple(executors))
+    return system.each(lambda c: replace(c, priority=None, deadline=c.deadline or 100 * MS))

@@ -90,12 +90,8 @@ def sharing(rng: random.Random, system: System) -> System:
         chosen, topic = rng.choice(system.callbacks), rng.choice(topics)
         if topic in chosen.publishes:
             continue
-        callbacks = tuple(
-            replace(c, publishes=(*c.publishes, topic)) if c is chosen else c
-            for c in system.callbacks
-        )
-        changed = replace(system, callbacks=callbacks)
-        if len(changed.topological) == len(callbacks):
+        changed = system.but(chosen.name, publishes=(*chosen.publishes, topic))
+        if len(changed.topological) == len(system.callbacks):
             system = changed
     return system
 
@@ -357,24 +353,22 @@ def written_out(system: System) -> System:
         e if e.policy is Policy.EDF else replace(e, policy=Policy.FIXED_PRIORITY)
         for e in system.executors
     )
-    callbacks = tuple(
-        c
-        if system.executor_of[c.executor].policy is Policy.EDF
-        else replace(c, priority=urgency[c.name])
-        for c in system.callbacks
+    by_deadline = {e.name for e in system.executors if e.policy is Policy.EDF}
+    return replace(system, executors=executors).each(
+        lambda c: c if c.executor in by_deadline else replace(c, priority=urgency[c.name])
     )
-    return replace(system, executors=executors, callbacks=callbacks)
 
 
 def finer(system: System, times: int = 1_000) -> System:
     """Return the system with the times of all callbacks so many times as long."""
     names = ("wcet", "bcet", "period", "jitter", "gap", "deadline", "offset")
-    callbacks = []
-    for callback in system.callbacks:
+
+    def longer(callback: Callback) -> Callback:
         known = {name: getattr(callback, name) for name in names}
-        longer = {name: None if time is None else time * times for name, time in known.items()}
-        callbacks.append(replace(callback, **longer))
-    return replace(system, callbacks=tuple(callbacks))
+        every = {name: None if time is None else time * times for name, time in known.items()}
+        return replace(callback, **every)
+
+    return system.each(longer)
 
 
 def chains(rng: random.Random, system: System) -> list[Chain]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from models import ROOT, model, shipped
-from random_systems import derived, timers_only, with_a_link, with_subscriptions, written_out
+from random_systems import derived, finer, timers_only, with_a_link, with_subscriptions, written_out
 from rclrt_analysis import sensitivity as module
 from rclrt_analysis.assignment import (
     by_chain,
@@ -67,40 +67,22 @@ def test_chains_rank_above_each_other_and_later_callbacks_above_earlier() -> Non
 UNIT = 1_000_000
 
 
-def longer(system: System, name: str, wcet: int) -> System:
-    callbacks = tuple(replace(c, wcet=wcet) if c.name == name else c for c in system.callbacks)
-    return replace(system, callbacks=callbacks)
-
-
-def in_ms(system: System) -> System:
-    """Return the system with times that are not as coarse as the steps of a search."""
-    return replace(
-        system,
-        callbacks=tuple(
-            replace(
-                c, wcet=c.wcet * UNIT, bcet=0, jitter=c.jitter * UNIT,
-                period=c.period and c.period * UNIT, deadline=c.deadline and c.deadline * UNIT,
-            )
-            for c in system.callbacks
-        ),
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize("kind", [ExecutorKind.PRIORITY_EVENTS, ExecutorKind.ISOLATED])
 def test_margins_are_met_and_a_little_more_is_not(kind: ExecutorKind) -> None:
     rng = random.Random(4)
     looked_at = 0
     for i in range(60):
         made = timers_only(rng, kind) if i % 2 else with_subscriptions(rng, (kind,))
-        system = in_ms(made)
+        # With times that are not as coarse as the steps of a search.
+        system = finer(made, UNIT).each(lambda c: replace(c, bcet=0))
         if not analyse(system).met:
             continue
         margins = module.sensitivity(system)
         exact = max(c.period or 0 for c in system.callbacks) >> (module.STEPS - 2)
         for name, wcet in margins.wcet.items():
             assert wcet is not None
-            assert analyse(longer(system, name, wcet)).met
-            assert not analyse(longer(system, name, wcet + exact)).met
+            assert analyse(system.but(name, wcet=wcet)).met
+            assert not analyse(system.but(name, wcet=wcet + exact)).met
             looked_at += 1
     assert looked_at > 20
 
@@ -209,11 +191,8 @@ chains: [{name: c, callbacks: [writer, reader]}]
 
 def test_timers_beyond_the_levels_share_the_lowest_one() -> None:
     system = many(60)
-    system = replace(
-        system,
-        executors=tuple(replace(e, policy=system.executors[0].policy.RM) for e in system.executors),
-        callbacks=tuple(replace(c, priority=None) for c in system.callbacks),
-    )
+    executors = tuple(replace(e, policy=Policy.RM) for e in system.executors)
+    system = replace(system, executors=executors).each(lambda c: replace(c, priority=None))
     urgency = urgencies(system)
     assert [urgency[f"t{i}"] for i in (0, 1, 49, 50, 59)] == [59, 58, 10, 10, 10]
 

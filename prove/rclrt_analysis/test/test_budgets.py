@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from models import model
-from random_systems import with_subscriptions
+from random_systems import finer, with_subscriptions
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Overheads, System
 from rclrt_analysis.plan.budgets import Budget, _apart, kept_apart, sufficient_budgets
@@ -40,11 +40,6 @@ ROBOT = ROBOT.replace("topics: [image], deadline_ms: 100, callbacks: []", (
 ))  # fmt: skip
 
 
-def longer(system: System, name: str, wcet: int) -> System:
-    callbacks = (replace(c, wcet=wcet) if c.name == name else c for c in system.callbacks)
-    return replace(system, callbacks=tuple(callbacks))
-
-
 def most_used(run: Run, name: str, period: int) -> int:
     """Return the most work of jobs that are there within one of the callback's budget periods."""
     jobs = sorted(run.of(name), key=lambda job: job.start)
@@ -69,7 +64,10 @@ def test_a_budget_does_not_run_out_while_everything_is_as_the_model_says() -> No
     held, tight = 0, 0
     while held < 150:
         system = with_subscriptions(rng, (ExecutorKind.ISOLATED,), rng.choice([0, 0, 2]))
-        system = _slower(system)
+        # With ms for ns: budgets have a least length.
+        costs = replace(system.overheads, release=0, dispatch=0, context_switch=0)
+        costs = replace(costs, transport=costs.transport * MS)
+        system = replace(finer(system, MS), overheads=costs, chains=())
         chosen = sufficient_budgets(system, analyse(system))
         for seed in range(3 if chosen else 0):
             run = simulate(system, 40 * 60 * MS, seed, random_work=seed % 2 == 1)
@@ -79,20 +77,6 @@ def test_a_budget_does_not_run_out_while_everything_is_as_the_model_says() -> No
                 held += 1
                 tight += used + used // 32 == budget.runtime
     assert tight > 15, "with less it would"
-
-
-def _slower(system: System) -> System:
-    """Return the system with ms for ns: budgets have a least length."""
-    names = ("wcet", "bcet", "period", "jitter", "gap", "deadline")
-    made = []
-    for callback in system.callbacks:
-        times = {name: getattr(callback, name) for name in names}
-        made.append(replace(callback, **{n: t if t is None else t * MS for n, t in times.items()}))
-    overheads = replace(
-        system.overheads, release=0, dispatch=0, context_switch=0,
-        transport=system.overheads.transport * MS,
-    )  # fmt: skip
-    return replace(system, callbacks=tuple(made), overheads=overheads, chains=())
 
 
 def test_a_plan_has_budgets_and_says_what_they_keep_apart(tmp_path: Path) -> None:
@@ -170,7 +154,7 @@ def test_a_deadline_that_needs_others_to_keep_to_their_times_is_not_kept_apart(
     large = made.budgets | {"/imu/timer/10ms": Budget(8 * MS, 10 * MS)}
     assert "/log/timer/200ms" not in kept_apart(system, large)
     # What the chain's own callbacks need is what the model says.
-    assert "see" not in kept_apart(longer(system, "/cam/timer/50ms", 28 * MS), made.budgets)
+    assert "see" not in kept_apart(system.but("/cam/timer/50ms", wcet=28 * MS), made.budgets)
 
 
 def test_a_budget_is_enough_beside_others_that_take_all_of_theirs(tmp_path: Path) -> None:
@@ -190,11 +174,7 @@ def test_what_no_budget_bounds_keeps_nothing_apart(tmp_path: Path) -> None:
     received = replace(system, overheads=replace(system.overheads, receive=1000))
     assert kept_apart(received, budgets) == ()
     # What holds a group is lent the urgency of those that wait for it.
-    grouped = tuple(
-        replace(c, group="g") if c.name in ("/see/subscription/image", "/log/timer/200ms") else c
-        for c in system.callbacks
-    )
-    shared = replace(system, callbacks=grouped)
+    shared = system.but("/see/subscription/image", group="g").but("/log/timer/200ms", group="g")
     chosen = sufficient_budgets(shared, analyse(shared))
     assert "/see/subscription/image" not in chosen
     assert "see" not in kept_apart(shared, chosen)
@@ -352,7 +332,7 @@ def test_a_message_costs_all_callbacks_of_its_readers_cpu() -> None:
     # Of the most urgent one as well; and nothing of the publisher's.
     assert bounds(system) == {"t": 2 * MS, "urgent": 3 * MS // 2, "s": 9 * MS // 2}
     # Within an executor the publishing thread delivers.
-    one = replace(system, callbacks=tuple(replace(c, executor="f") for c in system.callbacks))
+    one = system.each(lambda c: replace(c, executor="f"))
     assert bounds(one) == bounds(replace(one, overheads=Overheads()))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -217,3 +218,17 @@ def judge(
         for name, release, end in mine:
             seen.responses.setdefault(name, []).append(end - release)
     return seen
+
+
+def seen_at_least(count: int, name: str, system: System, text: str, folder: Path) -> Seen:
+    """Run a graph; skip if the machine disturbed all but a few of the jobs of a callback."""
+    seen = run_on_engine(system, text, folder)
+    if len(seen.responses.get(name, ())) < count:
+        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    return seen
+
+
+def released_at(text: str, *first_ms: int) -> str:
+    """Return the text of a graph with these first releases of its timers."""
+    first = iter(first_ms)
+    return re.sub(r"timer (\d+) \d+", lambda m: f"timer {m[1]} {next(first) * MS}", text)

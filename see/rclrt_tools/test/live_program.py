@@ -8,10 +8,14 @@ import fcntl
 import os
 from pathlib import Path
 
+from rclrt_tools.live.watch import Watch
 from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import RECORD, blank
 
 CAPACITY = 8
+MS = 1_000_000
+BEGIN = 1_000_000 * MS
+WINDOW = 5_000 * MS
 
 
 def born(process: int | str = "self") -> int:
@@ -80,3 +84,17 @@ class Program:
 
     def head(self, ring: int, value: int) -> None:
         os.pwrite(self.stream.fileno(), layout.LOST.pack(value), self.rings[ring])
+
+
+class Robot(Program):
+    """A timer of 50 ms and a subscription; and the clock of those that watch it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, capacity=128)
+        self.folder, self.now = folder, BEGIN
+        self.callback(1, "/robot/timer/50ms", "/robot", 50 * MS)
+        self.callback(7, "/robot/subscription/scan", "/robot", -1)
+        self.ring()
+
+    def watching(self, *wanted: str) -> Watch:
+        return Watch([*wanted], WINDOW, [self.folder], lambda: self.now)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from models import FOLDER, ROOT, model, shipped
+from programs import rclrt
 from rclrt_analysis.bounds import analyse as analysis
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.dag import Dag
@@ -23,21 +24,6 @@ from rclrt_analysis.model import Policy, System
 from rclrt_analysis.report import to_text
 from rclrt_analysis.sensitivity import sensitivity
 from rclrt_tools.cli import main
-
-
-def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_verb("analyze", *arguments)
-
-
-def run_verb(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rclrt_tools.cli", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={**os.environ, "RCLRT_SOURCE_DIR": str(ROOT)},
-    )
 
 
 def test_a_reader_that_goes_early_is_no_error_and_costs_no_file(tmp_path: Path) -> None:
@@ -74,12 +60,12 @@ def hot_path_first(tmp_path: Path) -> Path:
 
 
 def test_the_verdict_comes_first_and_is_the_exit_status(tmp_path: Path) -> None:
-    met = analyze(str(FOLDER / "teper_seven_timers_90.yaml"))
+    met = rclrt("analyze", FOLDER / "teper_seven_timers_90.yaml")
     assert (met.returncode, met.stdout.splitlines()[0]) == (0, "MET: all 7 deadlines")
-    missed = analyze(str(FOLDER / "autoware_reference_system.yaml"))
+    missed = rclrt("analyze", FOLDER / "autoware_reference_system.yaml")
     assert missed.returncode == 1, missed.stderr
     assert missed.stdout.startswith("NOT MET: 2 of 9 deadlines not shown to be met\n")
-    fixed = analyze(str(hot_path_first(tmp_path)))
+    fixed = rclrt("analyze", hot_path_first(tmp_path))
     assert (fixed.returncode, fixed.stdout.splitlines()[0]) == (0, "MET: all 9 deadlines")
 
 
@@ -97,8 +83,8 @@ hot_path_rear                        138.600   150.000    11.400  latency
 
 
 def test_a_chain_is_printed_hop_by_hop(tmp_path: Path) -> None:
-    printed = analyze(str(FOLDER / "autoware_reference_system.yaml")).stdout
-    printed += analyze(str(hot_path_first(tmp_path))).stdout
+    printed = rclrt("analyze", FOLDER / "autoware_reference_system.yaml").stdout
+    printed += rclrt("analyze", hot_path_first(tmp_path)).stdout
     assert [line for line in CHAINS.split("\n")[1:-1] if line not in printed.splitlines()] == []
 
 
@@ -106,19 +92,19 @@ def test_the_example_of_the_models_is_one(tmp_path: Path) -> None:
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     path = tmp_path / "model.yaml"
     path.write_text(text.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
-    done = analyze(str(path), "--slack")
+    done = rclrt("analyze", path, "--slack")
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "MET: all 3 deadlines"), done
 
 
 def test_a_model_that_is_wrong_exits_with_2_and_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "model.yaml"
     path.write_text("schema: 1\nname: x\nexecutors: []\n", encoding="utf-8")
-    done = analyze(str(path))
+    done = rclrt("analyze", path)
     assert done.returncode == 2
     assert f"{path}:3: executors" in done.stderr
-    assert analyze(str(tmp_path / "absent")).returncode == 2
-    assert analyze().returncode == 2
-    assert analyze("x", "--method", "guess").returncode == 2
+    assert rclrt("analyze", tmp_path / "absent").returncode == 2
+    assert rclrt("analyze").returncode == 2
+    assert rclrt("analyze", "x", "--method", "guess").returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -129,8 +115,8 @@ def test_the_file_holds_bounds_parts_and_assumptions(
     tmp_path: Path, method: str, imu: float, name: str
 ) -> None:
     out = tmp_path / "result.json"
-    model = str(FOLDER / "teper_seven_timers_80.yaml")
-    assert analyze(model, "--method", method, "--json", str(out)).returncode == 0
+    model = FOLDER / "teper_seven_timers_80.yaml"
+    assert rclrt("analyze", model, "--method", method, "--json", out).returncode == 0
     result = json.loads(out.read_text(encoding="utf-8"))
     assert (result["schema"], result["met"]) == (1, True)
     callback = next(c for c in result["callbacks"] if c["name"] == "Imu")
@@ -154,8 +140,8 @@ class Loaded(HTMLParser):
 
 def test_the_page_stands_alone_and_says_the_verdict(tmp_path: Path) -> None:
     out = tmp_path / "page.html"
-    model = str(FOLDER / "autoware_reference_system.yaml")
-    assert analyze(model, "--html", str(out)).returncode == 1
+    model = FOLDER / "autoware_reference_system.yaml"
+    assert rclrt("analyze", model, "--html", out).returncode == 1
     html = out.read_text(encoding="utf-8")
     loaded = Loaded()
     loaded.feed(html)
@@ -204,7 +190,7 @@ def test_times_in_another_unit_are_noticed(
     ]
     text = "schema: 1\nname: robot\nexecutors: [{name: e, kind: priority_events, policy: rm}]\n"
     path.write_text(text + "callbacks:\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    done = run_verb(*verb.split(), str(path))
+    done = rclrt(*verb.split(), path)
     assert done.returncode == 0
     assert (f"{path}: warning: period_ms is {said}" in done.stderr) if said else not done.stderr
 
@@ -312,10 +298,7 @@ def test_what_is_waited_for_is_named_with_the_reason(robot: tuple[System, Explan
     assert whys["show"] == "in the same executor, which goes by no priority (wait_set_single)"
     assert "idle" not in whys, "less urgent, and preempted"
     for rival in explained.rivals:
-        callbacks = tuple(
-            replace(c, wcet=0, bcet=0) if c.name == rival.callback else c for c in system.callbacks
-        )
-        without = analyse(replace(system, callbacks=callbacks)).chains[0].bound
+        without = analyse(system.but(rival.callback, wcet=0, bcet=0)).chains[0].bound
         assert without is not None
         assert rival.less == (explained.bound.bound or 0) - without
 
@@ -349,21 +332,16 @@ def test_a_chain_without_a_bound_says_why() -> None:
     assert "see: reaction has no bound: " in explanation_text(explain(system, "see"))
 
 
-def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    whole = [sys.executable, "-m", "rclrt_tools.cli", "model", "explain", *map(str, arguments)]
-    return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=120)
-
-
 def test_the_command_explains_and_writes_json(tmp_path: Path) -> None:
     out = tmp_path / "why.json"
     path = FOLDER / "autoware_reference_system.yaml"
-    done = command(path, "hot_path_rear", "--json", out)
+    done = rclrt("model", "explain", path, "hot_path_rear", "--json", out)
     assert done.returncode == 1
     content = json.loads(out.read_text(encoding="utf-8"))
     assert content["bound_ms"] == 211.94
     assert sum(hop["share"] for hop in content["hops"]) == pytest.approx(1, abs=1e-5)
     assert content["would_help"][0]["bound_ms"] < 211.94
-    wrong = command(path, "hot_path_fron")
+    wrong = rclrt("model", "explain", path, "hot_path_fron")
     assert wrong.returncode == 2
     assert "there is no chain 'hot_path_fron' in this model. Did you mean" in wrong.stderr
 
@@ -372,6 +350,6 @@ def test_what_a_model_leaves_open_is_planned_first(tmp_path: Path) -> None:
     path = tmp_path / "robot.yaml"
     text = ROBOT.replace("kind: isolated, cores: [0]", "kind: open")
     path.write_text(f"schema: 1\nname: r\n{text}", encoding="utf-8")
-    done = command(path, "see")
+    done = rclrt("model", "explain", path, "see")
     assert done.returncode == 1, "no priorities help against that group"
     assert "explained under a plan that is made now" in done.stderr

@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import os
 import random
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_runs import MS, OVERHEADS, RUN_MS, Seen, graph, judge, run_on_engine
+from engine_runs import (
+    MS,
+    OVERHEADS,
+    RUN_MS,
+    Seen,
+    graph,
+    judge,
+    released_at,
+    run_on_engine,
+    seen_at_least,
+)  # fmt: skip
 from rclrt_analysis.bounds import analyse as analyse_module
 from rclrt_analysis.bounds import graph as graph_bounds
 from rclrt_analysis.bounds import inherited
@@ -56,11 +65,9 @@ def one_cpu(rng: random.Random, kind: ExecutorKind) -> System:
 
 def late_publishers(rng: random.Random, kind: ExecutorKind) -> System:
     """Return a system whose messages leave after a known part of the job at the earliest."""
-    system = one_cpu(rng, kind)
-    callbacks = tuple(
-        replace(c, publish_least=int(rng.uniform(0.5, 1) * c.wcet)) for c in system.callbacks
+    return one_cpu(rng, kind).each(
+        lambda c: replace(c, publish_least=int(rng.uniform(0.5, 1) * c.wcet))
     )
-    return replace(system, callbacks=callbacks)
 
 
 def by_deadline(rng: random.Random) -> System:
@@ -69,10 +76,7 @@ def by_deadline(rng: random.Random) -> System:
     for callback in system.callbacks:
         if rng.random() < 0.4:
             deadline = callback.deadline or rng.choice(PERIODS) * MS
-            callbacks = [
-                c if c is not callback else replace(c, deadline=deadline) for c in system.callbacks
-            ]
-            system = replace(system, callbacks=tuple(callbacks))
+            system = system.but(callback.name, deadline=deadline)
     return system
 
 
@@ -125,12 +129,10 @@ def inheriting(rng: random.Random) -> System:
     """Return subscriptions that inherit from publishers of their executor, and timers by rate."""
     kinds = [rng.choice([POOL, ISOLATED, EVENTS]) for _ in range(2)]
     executors = [Executor(f"e{i}", kind, Policy.RM, cores=(i,)) for i, kind in enumerate(kinds)]
-    system = with_subscriptions(rng, executors, groups=False)
-    made = []
-    for callback in system.callbacks:
-        # What several release has inherited all of its urgency only in the end.
-        made.append(replace(callback, priority=None, triggers=callback.triggers[:1]))
-    return replace(system, callbacks=tuple(made))
+    # What several release has inherited all of its urgency only in the end.
+    return with_subscriptions(rng, executors, groups=False).each(
+        lambda c: replace(c, priority=None, triggers=c.triggers[:1])
+    )
 
 
 CASES: dict[str, Callable[[random.Random], System]] = {
@@ -184,13 +186,14 @@ def test_no_response_of_the_engine_exceeds_its_bound(case: str, tmp_path: Path) 
         pytest.skip(f"only {judged} of {total.jobs} jobs undisturbed")
 
 
+PUBLISHER = Callback(
+    "t", Kind.TIMER, "e", 10 * MS, period=100 * MS, deadline=20 * MS, priority=50, publishes=("x",)
+)
+
+
 def more_urgent_than_its_publisher(kind: ExecutorKind) -> System:
-    timer = Callback(
-        "t", Kind.TIMER, "e", 10 * MS, period=100 * MS, deadline=20 * MS, priority=50,
-        publishes=("x",),
-    )  # fmt: skip
     reader = Callback("s", Kind.SUBSCRIPTION, "e", 20 * MS, priority=60, triggers=("x",))
-    return System("urgent", (Executor("e", kind),), (timer, reader), overheads=OVERHEADS)
+    return System("urgent", (Executor("e", kind),), (PUBLISHER, reader), overheads=OVERHEADS)
 
 
 @pytest.mark.parametrize("kind", [POOL, ISOLATED])
@@ -198,9 +201,9 @@ def test_what_a_job_sets_off_preempts_it(
     kind: ExecutorKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = more_urgent_than_its_publisher(kind)
-    seen = run_on_engine(system, graph(system, random.Random(1), publishes_at=1.0), tmp_path)
-    if len(seen.responses.get("t", ())) < 3:
-        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    seen = seen_at_least(
+        3, "t", system, graph(system, random.Random(1), publishes_at=1.0), tmp_path
+    )
     assert min(seen.responses["t"]) >= 30 * MS
     assert not too_late(system, seen)
     assert not analyse(system).met
@@ -224,11 +227,8 @@ def test_a_publication_holds_up_what_is_less_urgent_than_what_it_releases(tmp_pa
     text = graph(system, random.Random(1), publishes_at=1 / 6)
     text = text.replace("release s\nburn 10000000", f"hold s {8 * MS}\nburn {2 * MS}")
     assert "hold" in text
-    first = iter((1, 5))  # m comes in the middle of the publication.
-    text = re.sub(r"timer (\d+) \d+", lambda m: f"timer {m[1]} {next(first) * MS}", text)
-    seen = run_on_engine(system, text, tmp_path)
-    if len(seen.responses.get("m", ())) < 3:
-        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    text = released_at(text, 1, 5)  # m comes in the middle of the publication.
+    seen = seen_at_least(3, "m", system, text, tmp_path)
     assert too_late(system, seen), "if publications take no time"
     overheads = replace(OVERHEADS, publish=8 * MS)
     assert not too_late(replace(system, overheads=overheads), seen)
@@ -239,23 +239,16 @@ def test_what_a_job_sets_off_overtakes_it_on_the_thread_of_something_more_urgent
     kind: ExecutorKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That thread lowers its priority and so goes to the head of its new level."""
-    timer = Callback(
-        "t", Kind.TIMER, "e", 10 * MS, period=100 * MS, deadline=20 * MS, priority=50,
-        publishes=("x",),
-    )  # fmt: skip
     equal = Callback(
         "s", Kind.SUBSCRIPTION, "e", 8 * MS, priority=50, triggers=("x",), group="g"
     )  # fmt: skip
     above = Callback(
         "u", Kind.TIMER, "e", 5 * MS, period=100 * MS, deadline=100 * MS, priority=60, group="g"
     )  # fmt: skip
-    system = System("equal", (Executor("e", kind),), (timer, equal, above), overheads=OVERHEADS)
+    system = System("equal", (Executor("e", kind),), (PUBLISHER, equal, above), overheads=OVERHEADS)
     text = graph(system, random.Random(1), publishes_at=0.2)
-    first = iter((1, 6))  # u comes when t has published.
-    text = re.sub(r"timer (\d+) \d+", lambda m: f"timer {m[1]} {next(first) * MS}", text)
-    seen = run_on_engine(system, text, tmp_path)
-    if len(seen.responses.get("t", ())) < 3:
-        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    text = released_at(text, 1, 6)  # u comes when t has published.
+    seen = seen_at_least(3, "t", system, text, tmp_path)
     assert max(seen.responses["t"]) >= 23 * MS
     assert not too_late(system, seen)
     assert not analyse(system).met
@@ -290,11 +283,8 @@ def test_a_group_hands_on_the_earliest_deadline_that_it_has_taken(
     )  # fmt: skip
     system = System("f", (Executor("e", EVENTS, Policy.EDF),), callbacks, overheads=OVERHEADS)
     text = graph(system, random.Random(1), publishes_at=1.0)
-    first = iter((100, 110, 113))
-    text = re.sub(r"timer (\d+) \d+", lambda m: f"timer {m[1]} {next(first) * MS}", text)
-    seen = run_on_engine(system, text, tmp_path)
-    if len(seen.responses.get("t", ())) < 3:
-        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    text = released_at(text, 100, 110, 113)
+    seen = seen_at_least(3, "t", system, text, tmp_path)
     assert min(seen.responses["t"]) > 15 * MS
     assert not too_late(system, seen)
     assert not analyse(system).met
@@ -322,9 +312,9 @@ def test_what_is_less_urgent_does_not_get_into_a_group_in_between(tmp_path: Path
         "s2", Kind.SUBSCRIPTION, "e", 5 * MS, 5 * MS, priority=38, triggers=("t0", "s1"), group="g0"
     )  # fmt: skip
     system = System("groups", (Executor("e", ISOLATED),), (t0, s0, s1, s2), overheads=OVERHEADS)
-    seen = run_on_engine(system, graph(system, random.Random(1), publishes_at=0.5), tmp_path)
-    if len(seen.responses.get("s1", ())) < 3:
-        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    seen = seen_at_least(
+        3, "s1", system, graph(system, random.Random(1), publishes_at=0.5), tmp_path
+    )
     assert not too_late(system, seen)
     assert min(seen.responses["s1"]) > 10 * MS, "s2 comes in between"
 
@@ -341,9 +331,7 @@ def test_urgency_is_not_inherited_from_another_executor(
         Executor(name, POOL, Policy.RM, cores=(core,)) for core, name in enumerate("ef")
     )
     system = System("two", executors, (timer, reader, other), overheads=OVERHEADS)
-    seen = run_on_engine(system, graph(system, random.Random(1)), tmp_path)
-    if len(seen.responses.get("s", ())) < 5:
-        pytest.skip(f"the machine disturbed {seen.discarded} of {seen.jobs} jobs")
+    seen = seen_at_least(5, "s", system, graph(system, random.Random(1)), tmp_path)
     assert not too_late(system, seen)
     if max(seen.responses["s"]) < 10 * MS:
         pytest.skip(

@@ -214,12 +214,12 @@ def test_callbacks_can_be_searched_and_sorted(shown: Browser, tmp_path: Path) ->
 def test_names_cannot_become_part_of_the_page(shown: Browser, tmp_path: Path) -> None:
     bad = "</script><script>window.bad=1</script><img src=x onerror=window.bad=2>\" title='"
     system = model(SYSTEM)
-    callbacks = tuple(replace(c, name=c.name + bad) for c in system.callbacks)
     chains = tuple(
         replace(c, name=c.name + bad, callbacks=tuple(n + bad for n in c.callbacks))
         for c in system.chains
     )
-    hostile = replace(system, name=bad, description=bad, callbacks=callbacks, chains=chains)
+    hostile = replace(system, name=bad, description=bad, chains=chains)
+    hostile = hostile.each(lambda c: replace(c, name=c.name + bad))
     watch = watched(tmp_path, hostile)
     asked = questions(hostile, watch.result)
     opened(shown, tmp_path, make_page(hostile, watch.result, asked, watch))

@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from models import FOLDER, SCHEMA, shipped
+from programs import rclrt
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ModelError, System
 from rclrt_analysis.model.document import parse_document
@@ -305,10 +305,7 @@ def test_files_of_another_form_are_refused_with_their_line(
 
 
 def test_the_command_knows_the_formats_and_counts_what_is_left_out(tmp_path: Path) -> None:
-    def convert(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        whole = [sys.executable, "-m", "rclrt_tools.cli", "model", "convert", *map(str, arguments)]
-        return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=60)
-
+    convert = functools.partial(rclrt, "model", "convert")
     caret, contract = tmp_path / "a.yaml", tmp_path / "c.yaml"
     caret.write_text(ARCHITECTURE, encoding="utf-8")
     look = {"paths": {"look": {"trigger": {"timer": {"rate_hz": 20}}}}}

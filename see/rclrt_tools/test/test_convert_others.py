@@ -7,12 +7,12 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from models import SCHEMA
+from programs import rclrt
 from rclrt_analysis.model import ModelError
 from rclrt_analysis.model.document import Document, parse_document
 from rclrt_tools.convert import (
@@ -117,8 +117,7 @@ def test_a_header_is_made_that_compiles(
 ) -> None:
     source = tmp_path / name
     source.write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "rclrt_tools.cli", "model", "convert", str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = rclrt("model", "convert", source, check=True)
     assert told in done.stdout
     assert "not taken over: " in done.stderr
     (tmp_path / "made.h").write_text(done.stdout, encoding="utf-8")

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from live_program import Program, born
+from programs import rclrt
 from rclrt_tools import cli
 from rclrt_tools.live.files import Process, Running, has_owner, live_files
 from rclrt_tools.live.follow import Follower
@@ -203,27 +204,22 @@ def test_recording_writes_files_that_the_reader_reads(program: Program, tmp_path
     assert not (tmp_path / "out" / ended.path.name).exists()
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "rclrt_tools.cli", "trace", *arguments]
-    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
-
-
 def test_a_recording_goes_on_in_the_background_until_it_is_stopped(tmp_path: Path) -> None:
     folder = str(tmp_path / "out")
     nobody = "no program has this name"
-    assert "no recording into this folder runs" in command("stop", "-o", folder).stderr
-    started = command("start", "-o", folder, nobody)
+    assert "no recording into this folder runs" in rclrt("trace", "stop", "-o", folder).stderr
+    started = rclrt("trace", "start", "-o", folder, nobody)
     try:
         assert "records into" in started.stdout, started.stderr
-        again = command("start", "-o", folder, nobody)
+        again = rclrt("trace", "start", "-o", folder, nobody)
         assert again.returncode == 2
         assert "records into it already" in again.stderr
     finally:
-        stopped = command("stop", "-o", folder)
+        stopped = rclrt("trace", "stop", "-o", folder)
     assert stopped.returncode == 0
     assert "no executor has run" in stopped.stdout
     assert list((tmp_path / "out").iterdir()) == []
-    refused = command("start", "-o", str(tmp_path / "out" / ("x" * 300)))
+    refused = rclrt("trace", "start", "-o", str(tmp_path / "out" / ("x" * 300)))
     assert refused.returncode == 2
     assert "too long" in refused.stderr
 

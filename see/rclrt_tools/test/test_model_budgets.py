@@ -345,13 +345,11 @@ def test_what_the_engine_demotes_takes_no_more_than_its_bound_says(
     by_less = 0
     for _ in range(3):
         system = hungry(rng, shared)
-        limits = {b.name: b.bound for b in analyse(system).callbacks}
-        unlimited = replace(
-            system,
-            executors=tuple(replace(e, budgets=()) for e in system.executors),
-            callbacks=tuple(replace(c, budget=None) for c in system.callbacks),
+        executors = tuple(replace(e, budgets=()) for e in system.executors)
+        unlimited = replace(system, executors=executors).each(lambda c: replace(c, budget=None))
+        limits, free = (
+            {b.name: b.bound for b in analyse(one).callbacks} for one in (system, unlimited)
         )
-        free = {b.name: b.bound for b in analyse(unlimited).callbacks}
         seen = run_on_engine(system, graph(system, rng), tmp_path)
         seen_all.add(seen)
         for name, times in seen.responses.items():

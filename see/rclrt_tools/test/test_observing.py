@@ -7,14 +7,13 @@ from __future__ import annotations
 import os
 import re
 import struct
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
-from models import ROOT, SCHEMA, model
+from models import SCHEMA, model
+from programs import rclrt
 from rclrt_analysis.model import System
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.arguments import trace_files
@@ -243,28 +242,13 @@ def test_the_command_prints_the_table_and_writes_parameters(
 def test_observe_traces_what_a_command_starts_and_ends_with_its_status(tmp_path: Path) -> None:
     folder = tmp_path / "with space" / "traces"
     script = f"{FAKE} jobs 5; {FAKE} jobs 7; exit 9"
-    command = [sys.executable, "-m", "rclrt_tools.cli", "observe", "-o", str(folder)]
-    done = subprocess.run(
-        [*command, "--", "sh", "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"RCLRT_SOURCE_DIR": str(ROOT)},
-    )
+    done = rclrt("observe", "-o", folder, "--", "sh", "-c", script)
     assert done.returncode == 9, done.stderr
     assert done.stdout.count("calls ") == 2
     assert sorted(process.jobs for process in processes(folder)) == [10, 14]
     assert "2 processes" in done.stderr
-    again = subprocess.run(
-        [*command, "--", "true"], capture_output=True, text=True, check=False, env=os.environ
-    )
+    again = rclrt("observe", "-o", folder, "--", "true")
     assert again.returncode == 126
     assert "has traces in it already" in again.stderr
-    nothing = subprocess.run(
-        [*command[:-1], str(tmp_path / "none"), "--", "no-such-command"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ,
-    )
+    nothing = rclrt("observe", "-o", tmp_path / "none", "--", "no-such-command")
     assert nothing.returncode == 127

@@ -7,14 +7,13 @@ from __future__ import annotations
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 import yaml
-from first_node import PROGRAM, clean_environment, run_first_node
 from models import model
+from programs import PROGRAM, clean_environment, rclrt, run_first_node
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.cli import main
 from rclrt_tools.observe.parts import parts_of
@@ -201,11 +200,6 @@ callbacks:
 
 def traces() -> dict[str, Trace]:
     return to_traces(simulate(model(ROBOT), 500_000_000))
-
-
-def rclrt(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "rclrt_tools.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
 def test_every_callback_and_group_is_listed_with_what_it_had() -> None:

@@ -6,15 +6,13 @@ from __future__ import annotations
 
 import os
 import resource
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from first_node import PROGRAM, run_first_node
+from programs import PROGRAM, rclrt, run_first_node
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import ModelError, Policy
 from rclrt_analysis.plan.parameters import applied, misfits, read_plan, to_parameters
@@ -37,11 +35,6 @@ callbacks:
 chains:
   - {name: tick, topics: [/tick], semantics: latency, deadline_ms: 20}
 """  # noqa: E501
-
-
-def rclrt(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "rclrt_tools.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.fixture
@@ -107,14 +100,18 @@ def test_an_analysis_of_what_is_open_names_the_plan(robot: Path) -> None:
     assert "robot.yaml:6: the kind of 'main' is open. rclrt plan chooses one" in made.stderr
 
 
-def test_a_program_runs_under_a_plan_and_refuses_one_that_names_what_it_has_not(
-    robot: Path, tmp_path: Path
-) -> None:
+def skip_without_a_program() -> None:
     if not PROGRAM.exists():
         pytest.skip("the example first_node is not built")
     limit, _ = resource.getrlimit(resource.RLIMIT_RTPRIO)
     if os.geteuid() != 0 and limit not in (-1, *range(90, 100)):
         pytest.skip("real-time priorities are not permitted (RLIMIT_RTPRIO)")
+
+
+def test_a_program_runs_under_a_plan_and_refuses_one_that_names_what_it_has_not(
+    robot: Path, tmp_path: Path
+) -> None:
+    skip_without_a_program()
     out = tmp_path / "robot.params.yaml"
     if (os.cpu_count() or 1) > 1:  # So that it also says where timers are released.
         two = "cores: [0]}\n  - {name: other, kind: preemptive, cores: [1]}"
@@ -133,11 +130,7 @@ def test_a_program_runs_under_a_plan_and_refuses_one_that_names_what_it_has_not(
 
 
 def test_a_program_runs_with_the_budgets_of_a_plan(robot: Path, tmp_path: Path) -> None:
-    if not PROGRAM.exists():
-        pytest.skip("the example first_node is not built")
-    limit, _ = resource.getrlimit(resource.RLIMIT_RTPRIO)
-    if os.geteuid() != 0 and limit not in (-1, *range(90, 100)):
-        pytest.skip("real-time priorities are not permitted (RLIMIT_RTPRIO)")
+    skip_without_a_program()
     text = ROBOT.replace("cpus: [0, 1]", "cpus: [0]\nmay_use: [budgets]")
     robot.write_text(text, encoding="utf-8")
     out = tmp_path / "robot.params.yaml"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_program import Program
+from live_program import BEGIN, MS, WINDOW, Program, Robot, born
 from rclrt_tools import cli
 from rclrt_tools.live.files import Running
 from rclrt_tools.live.follow import Follower
@@ -27,23 +27,6 @@ from rclrt_tools.live.watch import Snapshot, Thread, Watch
 from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import RECORD
 
-MS = 1_000_000
-BEGIN = 1_000_000 * MS
-WINDOW = 5_000 * MS
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = BEGIN
-
-    def __call__(self) -> int:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
 
 @pytest.fixture
 def live(tmp_path: Path) -> Path:
@@ -51,16 +34,8 @@ def live(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def program(live: Path) -> Program:
-    program = Program(live, capacity=128)
-    program.callback(1, "/robot/timer/50ms", "/robot", 50 * MS)
-    program.callback(7, "/robot/subscription/scan", "/robot", -1)
-    program.ring()
-    return program
-
-
-def watching(live: Path, clock: Clock, wanted: list[str] | None = None) -> Watch:
-    return Watch(wanted or [], WINDOW, [live], clock)
+def robot(live: Path) -> Robot:
+    return Robot(live)
 
 
 def job(program: Program, begin: int, times: tuple[int, int, int], **fields: int) -> None:
@@ -82,20 +57,18 @@ def findings(snapshot: Snapshot) -> dict[str, tuple[str, int]]:
     return {one["kind"]: (one["text"], one["count"]) for one in found}
 
 
-def test_numbers_are_those_of_the_jobs_of_the_window(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    watch = watching(live, clock)
+def test_numbers_are_those_of_the_jobs_of_the_window(robot: Robot) -> None:
+    watch = robot.watching()
     watch.poll()
     for index in range(100):  # 20 a second for 5 s
         begin = BEGIN + index * 50 * MS
         job(
-            program, begin, (100 + index, 900, 500), deadline_ns=begin + 2 * MS, policy=4,
+            robot, begin, (100 + index, 900, 500), deadline_ns=begin + 2 * MS, policy=4,
             priority=80, cpus=0b1101, waited_for=index % 4 == 0,
         )  # fmt: skip
-        clock.now = begin + 10 * MS
+        robot.now = begin + 10 * MS
         watch.poll()
-    clock.now = BEGIN + WINDOW
+    robot.now = BEGIN + WINDOW
     row = rows(watch.snapshot())["/robot/timer/50ms"]
     assert row["jobs"] == 100
     assert row["rate_hz"] == pytest.approx(20)
@@ -113,17 +86,15 @@ def test_numbers_are_those_of_the_jobs_of_the_window(
     assert idle["response_ms"] == {"n": 0, "p50": None, "max": None}
 
 
-def test_the_job_that_waited_longest_says_for_whom(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    watch = watching(live, clock)
+def test_the_job_that_waited_longest_says_for_whom(robot: Robot) -> None:
+    watch = robot.watching()
     watch.poll()
-    clock.now = BEGIN + 100 * MS
+    robot.now = BEGIN + 100 * MS
     scan: dict[str, int] = {"callback": 7, "thread": 2}
     # The timer runs from 0 to 20 ms. A scan is ready at 5 ms, and a short one has waited before.
-    job(program, BEGIN, (0, 20_000, 20_000), thread=1)
-    job(program, BEGIN + 5 * MS, (15_000, 1000, 1000), waited_for=1, **scan)
-    job(program, BEGIN + 30 * MS, (2_000, 1000, 1000), waited_for=2, **scan)
+    job(robot, BEGIN, (0, 20_000, 20_000), thread=1)
+    job(robot, BEGIN + 5 * MS, (15_000, 1000, 1000), waited_for=1, **scan)
+    job(robot, BEGIN + 30 * MS, (2_000, 1000, 1000), waited_for=2, **scan)
     found = rows(watch.snapshot())
     assert found["/robot/subscription/scan"]["longest_wait"] == {
         "for": "group",
@@ -137,35 +108,29 @@ def test_the_job_that_waited_longest_says_for_whom(
     assert shown == {"/robot/timer/50ms": "-", "/robot/subscription/scan": "/robot/timer/50ms"}
 
 
-def test_who_it_was_stays_unknown_if_no_record_says_so(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    watch = watching(live, clock)
-    job(program, BEGIN - 30 * MS, (2_000, 1000, 1000), waited_for=2)
+def test_who_it_was_stays_unknown_if_no_record_says_so(robot: Robot) -> None:
+    watch = robot.watching()
+    job(robot, BEGIN - 30 * MS, (2_000, 1000, 1000), waited_for=2)
     wait = rows(watch.snapshot())["/robot/timer/50ms"]["longest_wait"]
     assert wait == {"for": "thread", "by": None}
 
 
-def test_jobs_leave_the_window_and_counts_stay_until_one_counts_anew(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    watch = watching(live, clock)
-    job(program, BEGIN - 10 * MS, (0, 900, 500), deadline_ns=BEGIN - 9_900_000)
+def test_jobs_leave_the_window_and_counts_stay_until_one_counts_anew(robot: Robot) -> None:
+    watch = robot.watching()
+    job(robot, BEGIN - 10 * MS, (0, 900, 500), deadline_ns=BEGIN - 9_900_000)
     assert rows(watch.snapshot())["/robot/timer/50ms"]["late"] == 1
-    clock.now += 2 * WINDOW
+    robot.now += 2 * WINDOW
     row = rows(watch.snapshot())["/robot/timer/50ms"]
     assert (row["late"], row["jobs"], row["rate_hz"], row["latest_ms"]) == (1, 0, 0, None)
     watch.recount()
     assert rows(watch.snapshot())["/robot/timer/50ms"]["late"] == 0
 
 
-def test_misses_drops_skips_and_exceptions_are_counted_and_are_findings(
-    program: Program, live: Path, clock: Clock
-) -> None:
+def test_misses_drops_skips_and_exceptions_are_counted_and_are_findings(robot: Robot) -> None:
     for outcome, jobs in ((layout.DROPPED, 3), (layout.SKIPPED, 4), (layout.EXCEPTION, 1)):
-        job(program, BEGIN - 10 * MS, (0, 1000, 1000), outcome=outcome, jobs=jobs)
-    job(program, BEGIN - 5 * MS, (0, 4000, 1000), deadline_ns=BEGIN - 3 * MS)
-    snapshot = watching(live, clock).snapshot()
+        job(robot, BEGIN - 10 * MS, (0, 1000, 1000), outcome=outcome, jobs=jobs)
+    job(robot, BEGIN - 5 * MS, (0, 4000, 1000), deadline_ns=BEGIN - 3 * MS)
+    snapshot = robot.watching().snapshot()
     row = rows(snapshot)["/robot/timer/50ms"]
     assert [row[key] for key in ("late", "dropped", "skipped", "exceptions")] == [1, 3, 4, 1]
     assert row["jobs"] == 2
@@ -176,95 +141,83 @@ def test_misses_drops_skips_and_exceptions_are_counted_and_are_findings(
     assert found["late"][0] == "/robot/timer/50ms: misses deadlines; late by 2.000 ms"
 
 
-def test_jobs_of_which_the_cpu_time_is_unknown_count_as_the_others_do(
-    program: Program, live: Path, clock: Clock
-) -> None:
+def test_jobs_of_which_the_cpu_time_is_unknown_count_as_the_others_do(robot: Robot) -> None:
     for index in range(10):
         begin = BEGIN + index * 100 * MS
-        job(program, begin, (0, 9000, 1000 if index % 2 else -1), callback=7)
+        job(robot, begin, (0, 9000, 1000 if index % 2 else -1), callback=7)
         if index % 2 == 0:
-            at = program.rings[0] + layout.RING.size + index * RECORD.itemsize
+            at = robot.rings[0] + layout.RING.size + index * RECORD.itemsize
             unknown = (-1).to_bytes(8, "little", signed=True)
-            os.pwrite(program.stream.fileno(), unknown, at + 64)
-    clock.now = BEGIN + 1000 * MS
-    row = rows(watching(live, clock).snapshot())["/robot/subscription/scan"]
+            os.pwrite(robot.stream.fileno(), unknown, at + 64)
+    robot.now = BEGIN + 1000 * MS
+    row = rows(robot.watching().snapshot())["/robot/subscription/scan"]
     assert (row["policy"], row["priority"], row["cpus"]) == (None, None, None)
     assert row["execution_ms"]["n"] == 5
     assert row["cpu_percent"] == pytest.approx(1.0)  # 10 jobs of 1 ms in 1 s
 
 
-def test_the_backlog_is_what_a_job_found_unfinished(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    clock.now = BEGIN + 100 * MS
+def test_the_backlog_is_what_a_job_found_unfinished(robot: Robot) -> None:
+    robot.now = BEGIN + 100 * MS
     for index in range(4):  # All are there at once, and take 1 ms each.
-        job(program, BEGIN, (1000 * index, 1000, 1000))
+        job(robot, BEGIN, (1000 * index, 1000, 1000))
     for index in range(3):  # Each begins when the one before has ended.
-        job(program, BEGIN + index * MS, (0, 1000, 1000), callback=7)
-    found = rows(watching(live, clock).snapshot())
+        job(robot, BEGIN + index * MS, (0, 1000, 1000), callback=7)
+    found = rows(robot.watching().snapshot())
     assert found["/robot/timer/50ms"]["backlog"] == 3
     assert found["/robot/subscription/scan"]["backlog"] == 0
-    clock.now += 2 * WINDOW
-    job(program, clock.now - 2 * MS, (0, 1000, 1000))
-    found = rows(watching(live, clock).snapshot())
+    robot.now += 2 * WINDOW
+    job(robot, robot.now - 2 * MS, (0, 1000, 1000))
+    found = rows(robot.watching().snapshot())
     assert found["/robot/timer/50ms"]["backlog"] == 0
     assert found["/robot/subscription/scan"]["backlog"] is None
 
 
-def test_records_that_cannot_be_true_are_left_out_and_counted(
-    program: Program, live: Path, clock: Clock
-) -> None:
+def test_records_that_cannot_be_true_are_left_out_and_counted(robot: Robot) -> None:
     begin = BEGIN - 10 * MS
-    job(program, begin, (0, 1000, 1000))
+    job(robot, begin, (0, 1000, 1000))
     for wrong in (
         {"callback": 3},  # There are 1 and 7.
         {"callback": 2**32 - 1},
         {"start_ns": begin + 2 * MS},  # after its end
-        {"end_ns": clock.now + 1, "start_ns": begin},
+        {"end_ns": robot.now + 1, "start_ns": begin},
     ):
         fields = {"callback": 1, "start_ns": begin, "end_ns": begin + MS, **wrong}
-        program.job(0, 0, release_ns=begin, ready_ns=begin, **fields)
-    snapshot = watching(live, clock).snapshot()
+        robot.job(0, 0, release_ns=begin, ready_ns=begin, **fields)
+    snapshot = robot.watching().snapshot()
     assert [row["jobs"] for row in rows(snapshot).values()] == [1, 0]
     assert findings(snapshot) == {"strange": ("records that cannot be true: left out", 4)}
 
 
-def test_a_program_that_has_just_begun_has_its_rate_at_once(
-    program: Program, live: Path, clock: Clock
-) -> None:
+def test_a_program_that_has_just_begun_has_its_rate_at_once(robot: Robot) -> None:
     for index in range(10):
-        job(program, BEGIN + index * 100 * MS, (0, 1000, 1000))
-    clock.now = BEGIN + 1000 * MS
-    assert rows(watching(live, clock).snapshot())["/robot/timer/50ms"]["rate_hz"] == 10
+        job(robot, BEGIN + index * 100 * MS, (0, 1000, 1000))
+    robot.now = BEGIN + 1000 * MS
+    assert rows(robot.watching().snapshot())["/robot/timer/50ms"]["rate_hz"] == 10
 
 
-def test_of_a_ring_that_has_overflowed_only_what_comes_counts(
-    program: Program, live: Path, clock: Clock
-) -> None:
+def test_of_a_ring_that_has_overflowed_only_what_comes_counts(robot: Robot) -> None:
     for index in range(200):
-        job(program, BEGIN + index * MS, (0, 500, 500))
-    clock.now = BEGIN + 200 * MS
-    watch = watching(live, clock)
+        job(robot, BEGIN + index * MS, (0, 500, 500))
+    robot.now = BEGIN + 200 * MS
+    watch = robot.watching()
     assert rows(watch.snapshot())["/robot/timer/50ms"]["jobs"] == 0
     for index in range(200, 300):
-        job(program, BEGIN + index * MS, (0, 500, 500))
-    clock.now = BEGIN + 300 * MS
+        job(robot, BEGIN + index * MS, (0, 500, 500))
+    robot.now = BEGIN + 300 * MS
     snapshot = watch.snapshot()
     assert rows(snapshot)["/robot/timer/50ms"]["rate_hz"] == pytest.approx(1000)
     assert findings(snapshot) == {}
     for index in range(300, 600):
-        job(program, BEGIN + index * MS, (0, 500, 500))
-    clock.now = BEGIN + 600 * MS
+        job(robot, BEGIN + index * MS, (0, 500, 500))
+    robot.now = BEGIN + 600 * MS
     assert findings(watch.snapshot())["lost"][1] == 173  # 127 of 128 slots are certain
 
 
-def test_the_more_records_come_the_more_often_they_are_read(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    busy = Program(live, executor=2, capacity=1024)
+def test_the_more_records_come_the_more_often_they_are_read(robot: Robot) -> None:
+    busy = Program(robot.folder, executor=2, capacity=1024)
     busy.callback(1, "/busy")
     busy.ring()
-    watch = watching(live, clock)
+    watch = robot.watching()
     for _ in range(10):
         watch.poll()
     assert watch.pause_ns == 250 * MS
@@ -275,27 +228,23 @@ def test_the_more_records_come_the_more_often_they_are_read(
     assert watch.pause_ns == 20 * MS
 
 
-def test_a_timer_that_has_fallen_silent_is_a_finding(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    watch = watching(live, clock)
-    job(program, BEGIN - 10 * MS, (0, 1000, 1000))
-    job(program, BEGIN - 10 * MS, (0, 1000, 1000), callback=7)  # no timer
+def test_a_timer_that_has_fallen_silent_is_a_finding(robot: Robot) -> None:
+    watch = robot.watching()
+    job(robot, BEGIN - 10 * MS, (0, 1000, 1000))
+    job(robot, BEGIN - 10 * MS, (0, 1000, 1000), callback=7)  # no timer
     assert findings(watch.snapshot()) == {}
-    clock.now += 3_000 * MS
+    robot.now += 3_000 * MS
     text, _ = findings(watch.snapshot())["silent"]
     assert text.startswith("/robot/timer/50ms: no job for 3.009 s; its period is 50.00 ms")
 
 
-def test_threads_have_the_jobs_that_ran_on_them_and_their_share_of_a_cpu(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    watch = watching(live, clock)
+def test_threads_have_the_jobs_that_ran_on_them_and_their_share_of_a_cpu(robot: Robot) -> None:
+    watch = robot.watching()
     first = {one["thread"]: one for one in to_json(watch.snapshot(), 5)["threads"]}
     assert first[os.getpid()]["cpu_percent"] is None
     for index in range(10):
-        job(program, BEGIN + index * 100 * MS, (0, 1000, 1000))
-    clock.now = BEGIN + 1000 * MS
+        job(robot, BEGIN + index * 100 * MS, (0, 1000, 1000))
+    robot.now = BEGIN + 1000 * MS
     threads = {one["thread"]: one for one in to_json(watch.snapshot(), 5)["threads"]}
     assert threads[os.getpid()]["jobs_per_s"] == pytest.approx(10)
     assert threads[os.getpid()]["cpu_percent"] > 0
@@ -303,7 +252,7 @@ def test_threads_have_the_jobs_that_ran_on_them_and_their_share_of_a_cpu(
 
 
 def test_shares_of_a_cpu_are_of_the_time_between_two_snapshots(
-    program: Program, live: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    robot: Robot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter(((5_000, 7), (5_250, 11)))
 
@@ -315,9 +264,9 @@ def test_shares_of_a_cpu_are_of_the_time_between_two_snapshots(
         ]
 
     monkeypatch.setattr("rclrt_tools.live.watch.threads_of", read)
-    watch = watching(live, clock)
+    watch = robot.watching()
     watch.snapshot()
-    clock.now += 1000 * MS
+    robot.now += 1000 * MS
     result = to_json(watch.snapshot(), 5)
     for one in result["threads"]:
         assert (one["cpu_percent"], one["preempted_per_s"]) == (25, 4)
@@ -325,19 +274,18 @@ def test_shares_of_a_cpu_are_of_the_time_between_two_snapshots(
     assert result["processes"][0]["cpu_percent"] == 50
 
 
-def test_processes_say_whether_they_run(program: Program, live: Path, clock: Clock) -> None:
+def test_processes_say_whether_they_run(robot: Robot) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1
     ) as child:
-        text = Path(f"/proc/{child.pid}/stat").read_text(encoding="utf-8")
-        crashed = Program(live, int(text.rpartition(")")[2].split()[19]), child.pid, "crashed")
+        crashed = Program(robot.folder, born(child.pid), child.pid, "crashed")
         crashed.callback(1, "/crashed")
         crashed.ring()
         job(crashed, BEGIN - 60_001 * MS, (0, 1000, 1000))
-        closed = Program(live, executor=2, program="closed")
-        container = Program(live, number=1, namespace=5, program="container")
-        Program(live, number=2**22 + 5, program="old")
-        watch = watching(live, clock)
+        closed = Program(robot.folder, executor=2, program="closed")
+        container = Program(robot.folder, number=1, namespace=5, program="container")
+        Program(robot.folder, number=2**22 + 5, program="old")
+        watch = robot.watching()
 
         def states() -> dict[str, str]:
             found = to_json(watch.snapshot(), 5)["processes"]
@@ -348,7 +296,7 @@ def test_processes_say_whether_they_run(program: Program, live: Path, clock: Clo
         child.communicate()
     closed.path.unlink()
     container.stream.close()  # And so its lock.
-    clock.now += 1000 * MS
+    robot.now += 1000 * MS
     here["container"] = "killed"
     assert states() == {**here, "crashed": "killed", "closed": "ended"}
     texts = [one["text"] for one in to_json(watch.snapshot(), 5)["findings"]]
@@ -356,18 +304,18 @@ def test_processes_say_whether_they_run(program: Program, live: Path, clock: Clo
     assert f"was killed or has crashed; its newest job ended 61 s ago; {remedy}" in texts
     assert any(text.startswith("was killed or has crashed; its last") for text in texts)
     crashed.path.unlink()
-    clock.now += 1000 * MS
+    robot.now += 1000 * MS
     assert states() == {**here, "closed": "ended"}
 
 
-def test_programs_are_chosen_by_name_or_number(program: Program, live: Path, clock: Clock) -> None:
-    Program(live, executor=2, program="other").callback(1, "/other")
+def test_programs_are_chosen_by_name_or_number(robot: Robot) -> None:
+    Program(robot.folder, executor=2, program="other").callback(1, "/other")
     for wanted, names in (
         (["other"], {"/other"}),
         ([str(os.getpid())], {"/other", "/robot/timer/50ms", "/robot/subscription/scan"}),
         (["none"], set()),
     ):
-        watch = watching(live, clock, wanted)
+        watch = robot.watching(*wanted)
         assert set(rows(watch.snapshot())) == names
         watch.close()
 
@@ -379,7 +327,7 @@ def assert_harmless(text: str) -> None:
     assert all(c.isprintable() or c == "\n" for c in text), repr(text)
 
 
-def test_no_escape_sequence_of_a_name_reaches_the_terminal(live: Path, clock: Clock) -> None:
+def test_no_escape_sequence_of_a_name_reaches_the_terminal(live: Path) -> None:
     program = Program(live, program=HOSTILE, capacity=16)
     program.callback(1, HOSTILE, HOSTILE)
     program.ring()
@@ -391,7 +339,7 @@ def test_no_escape_sequence_of_a_name_reaches_the_terminal(live: Path, clock: Cl
     before = name.read_text(encoding="utf-8")
     name.write_text("\x1b[31mred\x07", encoding="utf-8")
     try:
-        snapshot = watching(live, clock).snapshot()
+        snapshot = Watch([], WINDOW, [live], lambda: BEGIN).snapshot()
     finally:
         name.write_text(before.strip(), encoding="utf-8")
     for width in (None, 40, 80, 140):
@@ -403,35 +351,33 @@ def test_no_escape_sequence_of_a_name_reaches_the_terminal(live: Path, clock: Cl
 
 @pytest.mark.parametrize("content", [b"", b"anything", None])
 def test_what_no_process_owns_is_no_finding_whatever_it_holds(
-    program: Program, live: Path, clock: Clock, content: bytes | None
+    robot: Robot, content: bytes | None
 ) -> None:
-    dead = Program(live, number=2**22 + 5)
+    dead = Program(robot.folder, number=2**22 + 5)
     dead.ring()
     dead.stream.close()
     if content is None:
         os.truncate(dead.path, dead.rings[0] + 4)
     else:
         dead.path.write_bytes(content)
-    snapshot = watching(live, clock).snapshot()
+    snapshot = robot.watching().snapshot()
     assert snapshot.unreadable == {}
     assert "/robot/timer/50ms" in rows(snapshot)
     told: list[str] = []
-    running: Running[Follower] = Running(Follower, lambda *_: None, told.append, [live])
+    running: Running[Follower] = Running(Follower, lambda *_: None, told.append, [robot.folder])
     running.look()
     assert told == []
     running.close()
 
 
-def test_a_file_into_which_somebody_writes_anything_ends_nothing(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    other = Program(live, executor=2, program="other", capacity=16)
+def test_a_file_into_which_somebody_writes_anything_ends_nothing(robot: Robot) -> None:
+    other = Program(robot.folder, executor=2, program="other", capacity=16)
     other.callback(1, "/other")
     other.ring()
     other.job(0, 0)
     whole = other.path.read_bytes()
     chance = random.Random(1)
-    watch = watching(live, clock)
+    watch = robot.watching()
     seen = set()
     for turn in range(300):
         size = os.fstat(other.stream.fileno()).st_size
@@ -441,14 +387,14 @@ def test_a_file_into_which_somebody_writes_anything_ends_nothing(
             os.pwrite(other.stream.fileno(), what, at)
         if turn % 10 == 9:
             os.ftruncate(other.stream.fileno(), chance.randrange(len(whole)))
-        clock.now += 600 * MS
+        robot.now += 600 * MS
         snapshot = watch.snapshot()
         to_text(snapshot, 80)
         json.dumps(to_json(snapshot, 5), allow_nan=False)
         assert "/robot/timer/50ms" in rows(snapshot)
         seen |= set(snapshot.unreadable.values())
         if turn % 5 == 4 or snapshot.unreadable:  # Another program with the same name.
-            new = live / "new"
+            new = robot.folder / "new"
             new.write_bytes(whole)
             new.rename(other.path)
             other.stream.close()
@@ -457,28 +403,26 @@ def test_a_file_into_which_somebody_writes_anything_ends_nothing(
         assert any(text in why for why in seen), text
 
 
-def test_a_file_that_shrinks_is_named_and_the_others_stay(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    other = Program(live, executor=2, program="other")
+def test_a_file_that_shrinks_is_named_and_the_others_stay(robot: Robot) -> None:
+    other = Program(robot.folder, executor=2, program="other")
     other.callback(1, "/other")
     other.ring()
-    watch = watching(live, clock)
+    watch = robot.watching()
     assert "/other" in rows(watch.snapshot())
     os.ftruncate(other.stream.fileno(), other.rings[0] + 4)
     snapshot = watch.snapshot()
     assert set(rows(snapshot)) == {"/robot/timer/50ms", "/robot/subscription/scan"}
     text, _ = findings(snapshot)["unreadable"]
     assert text.endswith("somebody has cut it short: its program is not shown")
-    Program(live, executor=3, program="new").path.rename(other.path)
-    clock.now += 1000 * MS
+    Program(robot.folder, executor=3, program="new").path.rename(other.path)
+    robot.now += 1000 * MS
     assert findings(watch.snapshot()) == {}
 
 
-def test_two_hundred_files_of_dead_programs_cost_no_open_file(live: Path, clock: Clock) -> None:
+def test_two_hundred_files_of_dead_programs_cost_no_open_file(live: Path) -> None:
     for index in range(200):
         Program(live, number=2**22 + 5 + index, capacity=1).stream.close()
-    watch = watching(live, clock)
+    watch = Watch([], WINDOW, [live], lambda: BEGIN)
     before = len(list(Path("/proc/self/fd").iterdir()))
     snapshot = watch.snapshot()
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
@@ -486,10 +430,10 @@ def test_two_hundred_files_of_dead_programs_cost_no_open_file(live: Path, clock:
     watch.close()
 
 
-def test_closing_closes_all_files(program: Program, live: Path, clock: Clock) -> None:
+def test_closing_closes_all_files(robot: Robot) -> None:
     gc.collect()  # What earlier tests have left open.
     before = len(list(Path("/proc/self/fd").iterdir()))
-    watch = watching(live, clock)
+    watch = robot.watching()
     watch.poll()
     assert len(list(Path("/proc/self/fd").iterdir())) == before + 1
     watch.close()
@@ -497,25 +441,25 @@ def test_closing_closes_all_files(program: Program, live: Path, clock: Clock) ->
 
 
 def test_of_more_records_than_are_kept_the_newest_count_with_the_same_rate(
-    program: Program, live: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    robot: Robot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rclrt_tools.live.activity.MOST_KEPT", 40)
-    watch = watching(live, clock)
+    watch = robot.watching()
     watch.poll()
     for index in range(100):
-        job(program, BEGIN + index * 10 * MS, (0, 1000, 1000))
-        clock.now = BEGIN + (index + 1) * 10 * MS
+        job(robot, BEGIN + index * 10 * MS, (0, 1000, 1000))
+        robot.now = BEGIN + (index + 1) * 10 * MS
         watch.poll()
     row = rows(watch.snapshot())["/robot/timer/50ms"]
     assert row["jobs"] == 40
     assert row["rate_hz"] == pytest.approx(100, rel=0.05)
 
 
-def test_tables_sort_filter_and_fit_any_width(program: Program, live: Path, clock: Clock) -> None:
-    program.callback(8, "/robot/カメラ/" + "画像" * 60)
-    job(program, BEGIN - 4 * MS, (0, 1000, 900), callback=7)
-    job(program, BEGIN - 4 * MS, (0, 2000, 100))
-    table, *others = tables(watching(live, clock).snapshot())
+def test_tables_sort_filter_and_fit_any_width(robot: Robot) -> None:
+    robot.callback(8, "/robot/カメラ/" + "画像" * 60)
+    job(robot, BEGIN - 4 * MS, (0, 1000, 900), callback=7)
+    job(robot, BEGIN - 4 * MS, (0, 2000, 100))
+    table, *others = tables(robot.watching().snapshot())
 
     def names(*arguments: Any) -> list[str]:
         return [table.values["name"][row][7:12] for row in table.order(*arguments)]
@@ -537,11 +481,9 @@ def test_tables_sort_filter_and_fit_any_width(program: Program, live: Path, cloc
                 assert width < 61 or cells(line) == width
 
 
-def test_the_readme_names_every_field_of_the_json(
-    program: Program, live: Path, clock: Clock
-) -> None:
-    job(program, BEGIN - 2 * MS, (0, 1000, 1000), deadline_ns=BEGIN - 2 * MS, waited_for=1)
-    result = to_json(watching(live, clock).snapshot(), 5)
+def test_the_readme_names_every_field_of_the_json(robot: Robot) -> None:
+    job(robot, BEGIN - 2 * MS, (0, 1000, 1000), deadline_ns=BEGIN - 2 * MS, waited_for=1)
+    result = to_json(robot.watching().snapshot(), 5)
 
     def keys(value: Any) -> set[str]:
         if isinstance(value, dict):
@@ -553,13 +495,11 @@ def test_the_readme_names_every_field_of_the_json(
     assert keys(result) == set(re.findall(r'"(\w+)":', section))
 
 
-def test_tables_as_text_have_what_ran_in_full_and_say_how_many_did_not(
-    program: Program, live: Path, clock: Clock
-) -> None:
+def test_tables_as_text_have_what_ran_in_full_and_say_how_many_did_not(robot: Robot) -> None:
     for index in range(10):
         begin = BEGIN - 500 * MS + index * 50 * MS
-        job(program, begin, (100, 900, 500), policy=4, priority=80, cpus=0b11)
-    text = to_text(watching(live, clock).snapshot(), None)
+        job(robot, begin, (100, 900, 500), policy=4, priority=80, cpus=0b11)
+    text = to_text(robot.watching().snapshot(), None)
     first, *others = text.split("\n\n")
     title, head, row, rest = first.splitlines()
     assert (title, rest) == ("callbacks:", "1 more did nothing")
@@ -576,9 +516,9 @@ def test_tables_as_text_have_what_ran_in_full_and_say_how_many_did_not(
 
 
 def test_once_prints_tables_or_json_and_says_if_nothing_runs(
-    program: Program, live: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    robot: Robot, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    monkeypatch.setattr("rclrt_tools.live.files.directories", lambda: [live])
+    monkeypatch.setattr("rclrt_tools.live.files.directories", lambda: [robot.folder])
     assert cli.main(["top", "--json", "--for", "0.1", "robot"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["schema"], result["seconds"]) == (1, 0.1)

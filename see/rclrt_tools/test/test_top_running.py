@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from models import ROOT
+from programs import rclrt
 
 BUILD = Path(os.environ.get("RCLRT_BUILD_DIR", "/"))
 PROGRAM = BUILD / "rclrt_reference_system" / "rclrt_reference_system"
@@ -33,14 +34,7 @@ CHAIN = ("/Camera/timer/20ms", "/Detector/subscription/image", "/Driver/subscrip
 
 
 def top(*arguments: str) -> dict[str, Any]:
-    """Ask as a user does, but without setting up what is set up."""
-    done = subprocess.run(
-        [sys.executable, "-m", "rclrt_tools.cli", "top", "--once", "--json", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
+    done = rclrt("top", "--once", "--json", *arguments)
     assert done.returncode in (0, 1), done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     return result

@@ -8,36 +8,24 @@ import random
 from pathlib import Path
 
 import pytest
-from live_program import Program
+from live_program import BEGIN, MS, Robot
 from rclrt_tools.live.short_names import cells, short_names
-from rclrt_tools.live.table import Table, fit
+from rclrt_tools.live.table import fit
 from rclrt_tools.live.top_tables import tables
-from rclrt_tools.live.watch import Watch
-
-MS = 1_000_000
-NOW = 1_000_000 * MS
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
-    program = Program(tmp_path / "live", capacity=128)
-    program.callback(1, "/robot/timer/50ms", "/robot", 50 * MS)
-    program.callback(7, "/robot/subscription/scan", "/robot", -1)
-    program.ring()
-    return program
+def robot(tmp_path: Path) -> Robot:
+    return Robot(tmp_path / "live")
 
 
-def job(program: Program, callback: int, deadline_ns: int = 0) -> None:
+def job(robot: Robot, callback: int, deadline_ns: int = 0) -> None:
     """It has run a millisecond, until 3 ms ago."""
-    begin = NOW - 4 * MS
-    program.job(
+    begin = BEGIN - 4 * MS
+    robot.job(
         0, 0, callback=callback, release_ns=begin, ready_ns=begin, start_ns=begin,
         end_ns=begin + MS, cpu_ns=MS, deadline_ns=deadline_ns,
     )  # fmt: skip
-
-
-def tables_of(tmp_path: Path) -> list[Table]:
-    return tables(Watch([], 5_000 * MS, [tmp_path / "live"], lambda: NOW).snapshot())
 
 
 def test_long_texts_are_cut_at_the_end() -> None:
@@ -85,11 +73,11 @@ def test_names_that_differ_look_different_in_any_width() -> None:
         assert all(cells(text) <= width for text in shown.values())
 
 
-def test_parameter_services_that_do_nothing_are_folded(program: Program, tmp_path: Path) -> None:
+def test_parameter_services_that_do_nothing_are_folded(robot: Robot) -> None:
     for number, word in enumerate(("list_parameters", "set_parameters_atomically", "add_two")):
-        program.callback(8 + number, f"/robot/service/robot/{word}")
-    job(program, 8)
-    table, *_ = tables_of(tmp_path)
+        robot.callback(8 + number, f"/robot/service/robot/{word}")
+    job(robot, 8)
+    table, *_ = tables(robot.watching().snapshot())
 
     def names(*wanted: str) -> list[str]:
         found = (table.values["name"][row] for row in table.order("name", False, *wanted))
@@ -100,11 +88,9 @@ def test_parameter_services_that_do_nothing_are_folded(program: Program, tmp_pat
     assert table.folded == 1
 
 
-def test_findings_name_their_callback_apart_from_what_is_wrong(
-    program: Program, tmp_path: Path
-) -> None:
-    job(program, 1, NOW - 4 * MS)
-    found = tables_of(tmp_path)[3]
+def test_findings_name_their_callback_apart_from_what_is_wrong(robot: Robot) -> None:
+    job(robot, 1, BEGIN - 4 * MS)
+    found = tables(robot.watching().snapshot())[3]
     line = " ".join(found.cell(0, column, wide) for column, wide in found.layout(80))
     assert "/robot/timer/50ms" in line
     assert " misses deadlines; late by 1.000 ms " in line

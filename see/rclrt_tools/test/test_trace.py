@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from models import FOLDER, ROOT, model, shipped
+from models import FOLDER, model, shipped
 from perfetto_file import read_perfetto
+from programs import rclrt
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.cli import main
@@ -84,31 +85,18 @@ def test_the_picture_stands_alone() -> None:
     assert not re.search(r"<(script|link)[^>]* (src|href)=", html)
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rclrt_tools.cli", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={**os.environ, "RCLRT_SOURCE_DIR": str(ROOT)},
-    )
-
-
 def test_simulate_writes_a_trace_from_which_model_makes_a_model(tmp_path: Path) -> None:
     trace, page = tmp_path / "t", tmp_path / "p.html"
-    done = command(
-        "model", "simulate", str(FOLDER / "teper_seven_timers_80.yaml"), "--duration", "2",
-        "--trace", str(trace), "--html", str(page),
-    )  # fmt: skip
+    seven = FOLDER / "teper_seven_timers_80.yaml"
+    done = rclrt("model", "simulate", seven, "--duration", "2", "--trace", trace, "--html", page)
     assert done.returncode == 0, done.stderr
     assert "Imu" in done.stdout
     assert "EXCEEDED" not in done.stdout
-    made = command("trace", "model", str(trace))
+    made = rclrt("trace", "model", trace)
     assert made.returncode == 0, made.stderr
     assert made.stdout.count("kind: timer") == 7
-    assert command("trace", "model", str(page)).returncode == 2
-    assert command("model", "simulate", str(trace)).returncode == 2
+    assert rclrt("trace", "model", page).returncode == 2
+    assert rclrt("model", "simulate", trace).returncode == 2
 
 
 def test_a_page_shows_as_late_only_what_has_a_deadline_of_its_own() -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from models import model
+from programs import rclrt
 from random_systems import chains
 from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
 from rclrt_analysis.plan.placement import with_timer_thread
@@ -207,24 +208,14 @@ def test_an_assumption_that_breaks_is_named_with_the_chains_it_breaks(
 
 
 def test_a_sensor_at_twice_the_rate_breaks_the_assumption_of_its_period(robot: System) -> None:
-    twice = replace(
-        robot,
-        callbacks=tuple(
-            replace(c, period=5 * MS) if c.name == "look" else c for c in robot.callbacks
-        ),
-    )
-    watch = judged(robot, traces_of(twice))
+    watch = judged(robot, traces_of(robot.but("look", period=5 * MS)))
     assert "released 5 ms after the last time; the model says 10 ms" in to_text(watch)
 
 
 def test_a_callback_that_takes_twice_as_long_is_a_miss_an_error_and_above_its_bound(
     robot: System,
 ) -> None:
-    slow = replace(
-        robot,
-        callbacks=tuple(replace(c, wcet=6 * MS) if c.name == "act" else c for c in robot.callbacks),
-    )
-    watch = judged(robot, traces_of(slow))
+    watch = judged(robot, traces_of(robot.but("act", wcet=6 * MS)))
     (chain,) = watch.to_json()["chains"]
     assert (chain["state"], chain["misses"], chain["worst_ms"]) == ("ERROR", chain["count"], 8)
     assert ("act", "bound") in watch.assumptions.broken
@@ -313,10 +304,8 @@ def test_what_no_line_of_a_long_run_is_needed_for_is_forgotten(robot: System) ->
 
 
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    here = [str(folder / one) if one.endswith((".yaml", ".trace", ".json")) else one
-            for one in arguments]  # fmt: skip
-    line = [sys.executable, "-m", "rclrt_tools.cli", "watch", *here]
-    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    files = (".yaml", ".trace", ".json")
+    return rclrt("watch", *(folder / one if one.endswith(files) else one for one in arguments))
 
 
 def test_the_command_watches_files_and_fails_on_what_it_was_asked_for(

@@ -20,6 +20,7 @@ import pytest
 import test_watch_joins
 from live_program import Program, born
 from models import SCHEMA, model
+from programs import rclrt
 from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
 from rclrt_analysis.model.read import read_model
 from rclrt_analysis.plan.fields import chain_lines, pattern_of
@@ -27,14 +28,14 @@ from rclrt_analysis.plan.parameters import entry_name
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.live import files
 from rclrt_tools.statistics import percentile
-from rclrt_tools.trace import write_trace
+from rclrt_tools.trace import Trace, write_trace
 from rclrt_tools.trace.simulated import to_traces
 from rclrt_tools.watch import sources
 from rclrt_tools.watch.chains import ChainWatch
 from rclrt_tools.watch.feed import Job, JobKey, Publication
 from rclrt_tools.watch.sources import Live, watch_files
 from rclrt_tools.watch.watch import Watch
-from test_plan_command import ROBOT, rclrt
+from test_plan_command import ROBOT
 from test_watch import random_system, watched
 from test_watch_joins import Sent, sent, with_inputs
 
@@ -48,17 +49,16 @@ needs_numbers = pytest.mark.skipif(not NUMBERS.exists(), reason=f"{NUMBERS} is n
 def with_full_names(system: System) -> System:
     """Return it with the names that callbacks of executors have."""
     new = {c.name: f"/{c.name}/{c.kind.value}/x" for c in system.callbacks}
-    return replace(
-        system,
-        callbacks=tuple(replace(c, name=new[c.name]) for c in system.callbacks),
-        chains=tuple(
-            replace(c, callbacks=tuple(new[name] for name in c.callbacks)) for c in system.chains
-        ),
-    )
+    chains = (replace(c, callbacks=tuple(map(new.get, c.callbacks))) for c in system.chains)
+    system = replace(system, chains=tuple(chains))
+    return system.each(lambda c: replace(c, name=new[c.name]))
 
 
-def name(callback: Callback) -> str:
-    return callback.name
+def files_of(folder: Path, traces: list[Trace]) -> list[Path]:
+    paths = [folder / f"{i}.trace" for i in range(len(traces))]
+    for path, trace in zip(paths, traces, strict=True):
+        write_trace(trace, path)
+    return paths
 
 
 def numbers(parameters: Path, batch: int, traces: list[Path]) -> subprocess.CompletedProcess[str]:
@@ -70,14 +70,34 @@ def seen_inside(parameters: Path, batch: int, traces: list[Path]) -> list[list[s
     return [line.split() for line in numbers(parameters, batch, traces).stdout.splitlines()]
 
 
-def seen_outside(watch: ChainWatch, p99: float | None) -> list[str]:
-    seen = watch.seen
-    state = "SILENT" if watch.is_silent else watch.state
-    numbers = (
-        seen.count, seen.misses, seen.most_in_a_row, seen.silences, seen.last, seen.worst,
-        None if p99 is None else round(p99 * 1e6),
-    )  # fmt: skip
-    return [watch.chain.name, *state.split(), *(str(-1 if n is None else n) for n in numbers)]
+def seen_outside(watch: Watch) -> list[list[str]]:
+    told = {one["name"]: one["p99_ms"] for one in watch.to_json()["chains"]}
+    found = []
+    for one in watch.chains:
+        seen, p99 = one.seen, told[one.chain.name]
+        state = "SILENT" if one.is_silent else one.state
+        numbers = (
+            seen.count, seen.misses, seen.most_in_a_row, seen.silences, seen.last, seen.worst,
+            None if p99 is None else round(p99 * 1e6),
+        )  # fmt: skip
+        words = (str(-1 if number is None else number) for number in numbers)
+        found.append([one.chain.name, *state.split(), *words])
+    return found
+
+
+def of_files(system: System, paths: list[Path]) -> Watch:
+    watch = Watch(system)
+    watch_files(watch, paths)
+    return watch
+
+
+def written(folder: Path, system: System, name: Callable[[Callback], str]) -> Path:
+    """Return a parameters file with the chains of a system."""
+    lines = [f"      {line}" for line in chain_lines(system, {}, name)]
+    path = folder / "plan.yaml"
+    head = ["/**:", "  ros__parameters:", "    rclrt:"]
+    path.write_text("\n".join([*head, *lines]), encoding="utf-8")
+    return path
 
 
 @needs_numbers
@@ -94,23 +114,11 @@ def test_both_watches_count_the_same(tmp_path: Path) -> None:
         )  # fmt: skip
         system = replace(system, chains=chosen)
         run = simulate(system, 600_000, rng.randrange(1 << 30))
-        paths = []
-        for i, trace in enumerate(to_traces(run).values()):
-            paths.append(tmp_path / f"{i}.trace")
-            write_trace(trace, paths[-1])
-        parameters = tmp_path / "plan.yaml"
-        lines = [f"      {line}" for line in chain_lines(system, {}, name)]
-        text = "\n".join(["/**:", "  ros__parameters:", "    rclrt:", *lines])
-        parameters.write_text(text, encoding="utf-8")
+        paths = files_of(tmp_path, list(to_traces(run).values()))
+        parameters = written(tmp_path, system, lambda callback: callback.name)
         batch = rng.choice((0, 10_000))
-        if batch:
-            watch = watched(run, system, batch)
-        else:
-            watch = Watch(system)
-            watch_files(watch, paths)
-        told = {one["name"]: one["p99_ms"] for one in watch.to_json()["chains"]}
-        wanted = [seen_outside(one, told[one.chain.name]) for one in watch.chains]
-        assert seen_inside(parameters, batch, paths) == wanted, text
+        watch = watched(run, system, batch) if batch else of_files(system, paths)
+        assert seen_inside(parameters, batch, paths) == seen_outside(watch), parameters.read_text()
         instances += sum(one.seen.count for one in watch.chains)
         misses += sum(one.seen.misses for one in watch.chains)
         silences += sum(one.seen.silences for one in watch.chains)
@@ -132,22 +140,14 @@ def test_both_watches_count_the_same_through_joins(tmp_path: Path, sent: Sent) -
         sent.clear()
         run = simulate(system, 400_000, rng.randrange(1 << 30))
         traces = with_inputs(run, sent, rng.random() < 0.5)
-        paths = []
-        for i, trace in enumerate(traces):
+        for trace in traces:
             for id_, entry in trace.callbacks.items():
                 if (c := system.callback_of.get(entry.name)) is not None:
                     trace.callbacks[id_] = replace(entry, name=f"/{c.name}/{c.kind.value}/x")
-            paths.append(tmp_path / f"{i}.trace")
-            write_trace(trace, paths[-1])
-        parameters = tmp_path / "plan.yaml"
-        lines = [f"      {line}" for line in chain_lines(system, {}, entry_name)]
-        text = "\n".join(["/**:", "  ros__parameters:", "    rclrt:", *lines])
-        parameters.write_text(text, encoding="utf-8")
-        watch = Watch(system)
-        watch_files(watch, paths)
-        told = {one["name"]: one["p99_ms"] for one in watch.to_json()["chains"]}
-        wanted = [seen_outside(one, told[one.chain.name]) for one in watch.chains]
-        assert seen_inside(parameters, 0, paths) == wanted, text
+        paths = files_of(tmp_path, traces)
+        parameters = written(tmp_path, system, entry_name)
+        watch = of_files(system, paths)
+        assert seen_inside(parameters, 0, paths) == seen_outside(watch), parameters.read_text()
         through = [c.callbacks[1:] for c in system.chains]
         joins = [any(system.callback_of[n].wants_all for n in names) for names in through]
         counts = [one.seen.count for one in watch.chains]

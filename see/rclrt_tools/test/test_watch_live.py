@@ -12,7 +12,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import rclrt
+from rclrt_tools import cli
 from rclrt_tools.reference.environment import may_use_realtime
 
 PROGRAM = "rclrt_reference_system"
@@ -33,16 +34,6 @@ chains:
     semantics: latency
     deadline_ms: 10000
 """
-
-
-def rclrt(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "rclrt_tools.cli", *arguments]
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        rclrt(*arguments), capture_output=True, text=True, timeout=120, check=False
-    )
 
 
 def threads_of(process: int) -> list[int]:
@@ -71,11 +62,11 @@ def plan_and_watch(model: str, folder: Path) -> None:
     text = model + CHAIN
     path, plan, out = folder / "open.yaml", folder / "plan.yaml", folder / "planned.json"
     path.write_text(text, encoding="utf-8")
-    planned = run("plan", str(path), "-o", str(plan))
+    planned = rclrt("plan", str(path), "-o", str(plan))
     assert planned.returncode == 0, planned.stdout + planned.stderr
     robot = start("isolated", "--config", str(plan))
     try:
-        watched = run(
+        watched = rclrt(
             "watch", str(path), "--plan", str(plan), "--program", str(robot.pid),
             "--for", "3", "--json", str(out), "--fail-on", "miss",
         )  # fmt: skip
@@ -97,7 +88,7 @@ def wait_for_it(robot: subprocess.Popen[bytes]) -> None:
     """Return when all of its callbacks are there and have run for a while."""
     end = time.monotonic() + 60
     while time.monotonic() < end and robot.poll() is None:
-        for line in run("trace", "list").stdout.splitlines():
+        for line in rclrt("trace", "list").stdout.splitlines():
             fields = line.split()
             if fields[1] == str(robot.pid) and int(fields[4]) > 30:
                 time.sleep(1)
@@ -128,9 +119,9 @@ def model(robot: subprocess.Popen[bytes], tmp_path_factory: pytest.TempPathFacto
     """Return a model of what runs, made while it runs."""
     made_in = tmp_path_factory.mktemp("model")
     folder, path = made_in / "traces", made_in / "robot.yaml"
-    recorded = run("trace", "record", "-o", str(folder), "--for", "2", str(robot.pid))
+    recorded = rclrt("trace", "record", "-o", str(folder), "--for", "2", str(robot.pid))
     assert recorded.returncode == 0, recorded.stderr
-    made = run("trace", "model", *map(str, folder.iterdir()))
+    made = rclrt("trace", "model", *map(str, folder.iterdir()))
     assert made.returncode == 0, made.stderr
     path.write_text(made.stdout, encoding="utf-8")
     return path
@@ -146,7 +137,7 @@ def broken_while(
     out, said = model.parent / "out.json", model.parent / "said.txt"
     with said.open("w", encoding="utf-8") as stdout:
         watch = subprocess.Popen(
-            rclrt("watch", str(model), "--json", str(out), "--for", str(seconds), *options),
+            cli.command("watch", str(model), "--json", str(out), "--for", str(seconds), *options),
             stdout=stdout,
         )
     seen = float("inf")
@@ -246,7 +237,9 @@ def test_what_runs_is_watched_and_planned_and_a_thief_is_named(
     path, out = tmp_path / "robot.yaml", tmp_path / "out.json"
     path.write_text(text + CHAIN, encoding="utf-8")
     only = ("--program", str(robot.pid))
-    watched = run("watch", str(path), *only, "--json", str(out), "--for", "2", "--fail-on", "miss")
+    watched = rclrt(
+        "watch", str(path), *only, "--json", str(out), "--for", "2", "--fail-on", "miss"
+    )
     result = json.loads(out.read_text(encoding="utf-8"))
     (chain,) = result["chains"]
     assert chain["count"] >= 10, watched.stdout + watched.stderr
@@ -262,7 +255,7 @@ def test_what_runs_is_watched_and_planned_and_a_thief_is_named(
     broken = broken_while(path, again, *only, until="which no job asked for")
     asked = [one for one in broken if "which no job asked for" in one["text"]]
     assert [one["chains"] for one in asked if one["what"] == "thread"] == [["front"]]
-    made = run("trace", "model", "--open", *map(str, (model.parent / "traces").iterdir()))
+    made = rclrt("trace", "model", "--open", *map(str, (model.parent / "traces").iterdir()))
     assert made.returncode == 0, made.stderr
     robot.kill()  # The plan counts on no other program.
     robot.wait(timeout=30)

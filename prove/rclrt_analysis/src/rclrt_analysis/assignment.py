@@ -38,13 +38,9 @@ def with_priorities(system: System, priorities: Mapping[str, int]) -> System:
     priorities = {**_from_outside(system, priorities), **priorities}
     if any(max(executor.cores) > FIRST_CORE for executor in system.executors):
         raise ValueError("a system with a link has the priorities of its model: change them there")
-    callbacks = tuple(
-        replace(callback, priority=priorities.get(callback.name)) for callback in system.callbacks
-    )
-    executors = tuple(
-        replace(executor, policy=Policy.FIXED_PRIORITY) for executor in system.executors
-    )
-    return replace(system, callbacks=callbacks, executors=executors)
+    executors = tuple(replace(one, policy=Policy.FIXED_PRIORITY) for one in system.executors)
+    system = replace(system, executors=executors)
+    return system.each(lambda c: replace(c, priority=priorities.get(c.name)))
 
 
 def _roots(system: System) -> list[Callback]:

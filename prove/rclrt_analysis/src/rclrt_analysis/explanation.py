@@ -9,7 +9,7 @@ change that might help. So all numbers are differences of bounds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from rclrt_analysis.bounds.activation import loads, urgencies
@@ -148,12 +148,7 @@ def _waits_for(system: System, chain: Chain, hop: Hop, callback: Callback) -> st
 
 
 def _without(system: System, name: str) -> System:
-    return _with(system, name, lambda c: replace(c, wcet=0, bcet=0))
-
-
-def _with(system: System, name: str, change: Callable[[Callback], Callback]) -> System:
-    callbacks = tuple(change(c) if c.name == name else c for c in system.callbacks)
-    return replace(system, callbacks=callbacks)
+    return system.but(name, wcet=0, bcet=0)
 
 
 def _rivals(system: System, explained: Explanation, end: float) -> list[Rival]:
@@ -231,15 +226,16 @@ def _ideas(system: System, explained: Explanation) -> Iterator[tuple[str, System
             yield from _released_by_message(system, chain, callback)
         if hop.hop.waiting:
             for name in _waited_for(system, chain, hop):
-                yield f"release '{name}' twice as often", _with(system, name, _twice)
+                yield f"release '{name}' twice as often", _twice(system, name)
         members = [c for c in system.callbacks if c.group and c.group == callback.group]
         if sum(c.executor == callback.executor for c in members) > 1:
-            changed = _with(system, callback.name, lambda c: replace(c, group=""))
-            yield f"give '{callback.name}' a callback group of its own", changed
+            own = system.but(callback.name, group="")
+            yield f"give '{callback.name}' a callback group of its own", own
     names = [rival.callback for rival in explained.rivals[:3]]
     longest = max(explained.hops, key=lambda hop: hop.callback.wcet).callback.name
     for name in dict.fromkeys([*names, longest]):
-        changed = _with(system, name, lambda c: replace(c, wcet=c.wcet // 2, bcet=c.bcet // 2))
+        one = system.callback_of[name]
+        changed = system.but(name, wcet=one.wcet // 2, bcet=one.bcet // 2)
         yield f"halve the execution time of '{name}'", changed
 
 
@@ -263,10 +259,11 @@ def _waited_for(system: System, chain: Chain, part: HopPart) -> list[str]:
     return [name for name in waiting if system.callback_of[name].kind is Kind.TIMER]
 
 
-def _twice(callback: Callback) -> Callback:
+def _twice(system: System, name: str) -> System:
+    callback = system.callback_of[name]
     period = max(callback.wcet, (callback.period or 1) // 2)
-    due = callback.deadline
-    return replace(callback, period=period, deadline=None if due is None else min(due, period))
+    due = None if callback.deadline is None else min(callback.deadline, period)
+    return system.but(name, period=period, deadline=due)
 
 
 def _more_urgent(system: System, chain: Chain) -> Iterator[tuple[str, System]]:
@@ -280,16 +277,16 @@ def _more_urgent(system: System, chain: Chain) -> Iterator[tuple[str, System]]:
     if not mine:
         return
     urgency = urgencies(system)
+
     # A callback that inherits from the chain keeps what it has.
-    callbacks = tuple(
-        replace(c, priority=TOP)
-        if c.name in mine
-        else replace(c, priority=c.priority or urgency[c.name] or None)
-        if system.executor_of[c.executor].policy is fixed
-        else c
-        for c in system.callbacks
-    )
-    yield "make the chain more urgent than all else", replace(system, callbacks=callbacks)
+    def change(c: Callback) -> Callback:
+        if c.name in mine:
+            return replace(c, priority=TOP)
+        if system.executor_of[c.executor].policy is fixed:
+            return replace(c, priority=c.priority or urgency[c.name] or None)
+        return c
+
+    yield "make the chain more urgent than all else", system.each(change)
 
 
 def _own_cpu(system: System, chain: Chain) -> Iterator[tuple[str, System]]:
@@ -314,18 +311,15 @@ def _own_cpu(system: System, chain: Chain) -> Iterator[tuple[str, System]]:
             moved.update(dict.fromkeys(names, new))
     if not moved:
         return
-    callbacks = tuple(
-        replace(
-            c,
-            executor=moved.get(c.name, c.executor),
-            priority=c.priority or urgency[c.name] or None,
-        )
-        if system.executor_of[c.executor].policy is Policy.FIXED_PRIORITY
-        else c
-        for c in system.callbacks
-    )
-    text = "give the chain's threads a CPU of their own"
-    yield text, replace(system, executors=tuple(executors), callbacks=callbacks)
+
+    def change(c: Callback) -> Callback:
+        if system.executor_of[c.executor].policy is not Policy.FIXED_PRIORITY:
+            return c
+        priority = c.priority or urgency[c.name] or None
+        return replace(c, executor=moved.get(c.name, c.executor), priority=priority)
+
+    changed = replace(system.each(change), executors=tuple(executors))
+    yield "give the chain's threads a CPU of their own", changed
 
 
 def _released_by_message(
@@ -333,18 +327,13 @@ def _released_by_message(
 ) -> Iterator[tuple[str, System]]:
     before = chain.callbacks[chain.callbacks.index(callback.name) - 1]
     topics = [t for t in system.callback_of[before].publishes if t in callback.reads]
-    urgency = urgencies(system)
-
-    def change(c: Callback) -> Callback:
-        rest = tuple(topic for topic in c.reads if topic not in topics)
-        return replace(
-            c, kind=Kind.SUBSCRIPTION, period=None, offset=None, jitter=0, deadline=None,
-            triggers=tuple(topics[:1]), reads=rest, priority=c.priority or urgency[c.name] or None,
-        )  # fmt: skip
-
-    changed = _with(system, callback.name, change)
-    derived = system.executor_of[callback.executor].policy is not Policy.FIXED_PRIORITY
-    if derived:
-        changed = _with(changed, callback.name, lambda c: replace(c, priority=None))
+    priority = callback.priority or urgencies(system)[callback.name] or None
+    if system.executor_of[callback.executor].policy is not Policy.FIXED_PRIORITY:
+        priority = None  # It is derived.
+    changed = system.but(
+        callback.name, kind=Kind.SUBSCRIPTION, period=None, offset=None, jitter=0, deadline=None,
+        triggers=tuple(topics[:1]), reads=tuple(t for t in callback.reads if t not in topics),
+        priority=priority,
+    )  # fmt: skip
     if len(changed.topological) == len(system.callbacks):
         yield f"let the message on {topics[0]} release '{callback.name}', not a timer", changed

@@ -186,11 +186,6 @@ def _crossing(
     return low + int((top - low) * float(share.min(initial=1)) if over.any() else (top - low) // 2)
 
 
-def _with(system: System, name: str, change: Callable[[Callback], Callback]) -> System:
-    callbacks = tuple(change(c) if c.name == name else c for c in system.callbacks)
-    return replace(system, callbacks=callbacks)
-
-
 def _scaled(callback: Callback, parts: int) -> Callback:
     wcet = -(-callback.wcet * parts // 1_000_000)
     return replace(callback, wcet=wcet, bcet=min(callback.bcet, wcet))
@@ -198,8 +193,7 @@ def _scaled(callback: Callback, parts: int) -> Callback:
 
 def _all_wcet(system: System, late: Late) -> float | None:
     def at(parts: int) -> Lateness:
-        scaled = tuple(_scaled(callback, parts) for callback in system.callbacks)
-        return late(replace(system, callbacks=scaled))
+        return late(system.each(lambda c: _scaled(c, parts)))
 
     at_none = at(0)
     if not at_none.met:
@@ -212,7 +206,7 @@ def _wcet(system: System, number: int, late: Late, now: Lateness, guess: float) 
     limit = max(other.period or 0 for other in system.callbacks) + callback.wcet + 1
 
     def at(wcet: int) -> Lateness:
-        return late(_with(system, callback.name, lambda c: replace(c, wcet=wcet)))
+        return late(system.but(callback.name, wcet=wcet))
 
     return _largest(callback.wcet, limit, at, now, _slack(now, number, callback), guess)
 
@@ -225,12 +219,8 @@ def _period(system: System, number: int, late: Late, now: Lateness, guess: float
         value = period - shorter
         if value < max(1, callback.wcet):
             return _UNKNOWN
-
-        def change(c: Callback) -> Callback:
-            deadline = min(c.deadline or value, value)
-            return replace(c, period=value, deadline=deadline)
-
-        return late(_with(system, callback.name, change))
+        due = min(callback.deadline or value, value)
+        return late(system.but(callback.name, period=value, deadline=due))
 
     return period - _largest(0, period, at, now, _slack(now, number, callback), guess)
 

@@ -103,8 +103,7 @@ def _analyse(
     if system.overheads.receive:
         system = with_receivers(system)
     if any(callback.waits for callback in system.callbacks):
-        longer = (replace(c, wcet=c.wcet + c.waits, waits=0) for c in system.callbacks)
-        system = replace(system, callbacks=tuple(longer))
+        system = system.each(lambda c: replace(c, wcet=c.wcet + c.waits, waits=0))
     urgency = urgencies(system) if given is None else {**urgencies(system), **given}
     units, refused = _units(system, urgency)
     responses = {name: Local(None, reason=reason) for name, reason in refused.items()}
@@ -148,15 +147,16 @@ def with_late_timers(system: System) -> System:
     held = _held_by_reservations(system)
     if not (late or held):
         return system
-    callbacks = []
-    for c in system.callbacks:
+
+    def later(c: Callback) -> Callback:
         more = held.get(c.executor, 0) if c.period is not None else 0
         if c.kind is Kind.TIMER and is_ours(system.executor_of[c.executor].kind):
             more += late
         # One message from outside may come at once, and the next one late.
         gap = None if c.gap is None else c.gap + more
-        callbacks.append(replace(c, jitter=c.jitter + more, gap=gap) if more else c)
-    return replace(system, callbacks=tuple(callbacks))
+        return replace(c, jitter=c.jitter + more, gap=gap) if more else c
+
+    return system.each(later)
 
 
 def _held_by_reservations(system: System) -> dict[str, int]:

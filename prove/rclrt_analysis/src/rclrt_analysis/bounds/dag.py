@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-
 from rclrt_analysis.bounds.effort import CALLBACK, spend
 from rclrt_analysis.bounds.taskset import Ints
 

@@ -9,7 +9,6 @@ for sporadic tasks without jitter.
 from __future__ import annotations
 
 import numpy as np
-
 from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import FULL, MANY, UNBOUNDED, UNSHOWN, least_fixed_point
 from rclrt_analysis.bounds.taskset import Ints, TaskSet

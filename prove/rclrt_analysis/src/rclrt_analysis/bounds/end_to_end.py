@@ -24,7 +24,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-
 from rclrt_analysis.bounds.activation import APPROXIMATE, GAPS
 from rclrt_analysis.bounds.result import ChainBound, Hop, Local
 from rclrt_analysis.bounds.taskset import Ints

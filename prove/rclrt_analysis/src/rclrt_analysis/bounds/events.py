@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-
 from rclrt_analysis.bounds import fifo, fixed_priority, nonpreemptive_edf, releaser
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from rclrt_analysis.bounds.activation import ENDLESS as OFTEN
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.effort import spend

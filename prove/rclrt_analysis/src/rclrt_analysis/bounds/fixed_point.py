@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-
 from rclrt_analysis.bounds.taskset import LIMIT, Ints
 
 UNBOUNDED = 2**62

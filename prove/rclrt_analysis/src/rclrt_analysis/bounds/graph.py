@@ -30,7 +30,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from rclrt_analysis.bounds.activation import (
     APPROXIMATE,
     MAX_STREAMS,

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
 from rclrt_analysis.bounds import dag, edf, nonpreemptive_edf
 from rclrt_analysis.bounds.activation import Activation, Stream
 from rclrt_analysis.bounds.fixed_point import LATE, no_bound

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from rclrt_analysis.bounds.fixed_point import FULL, UNBOUNDED, least_fixed_point
 from rclrt_analysis.bounds.taskset import Bools, Interference, Ints, TaskSet
 

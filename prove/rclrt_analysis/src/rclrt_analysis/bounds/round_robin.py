@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-
 from rclrt_analysis.bounds import fixed_priority
 from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, least_fixed_point

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-
 from rclrt_analysis.bounds.taskset import LIMIT, Ints
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
 from rclrt_analysis.bounds.effort import spend
 
 Ints = npt.NDArray[np.int64]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-
 from rclrt_analysis.bounds.activation import UNKNOWN, Activation, Stream, joined, merged
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.effort import CALLBACK, spend

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-
 from rclrt_analysis.bounds import round_robin
 from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses

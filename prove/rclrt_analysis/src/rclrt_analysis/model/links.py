@@ -99,11 +99,11 @@ class _Expansion:
         # Said for all, because what comes over the link does not inherit.
         self._urgency = urgencies(system)
         fixed = {e.name for e in system.executors if e.policy is Policy.FIXED_PRIORITY}
-        callbacks = tuple(
-            replace(c, priority=self._urgency[c.name] or None) if c.executor in fixed else c
-            for c in system.callbacks
+        self._system = system.each(
+            lambda c: (
+                replace(c, priority=self._urgency[c.name] or None) if c.executor in fixed else c
+            )
         )
-        self._system = replace(system, callbacks=callbacks)
 
     def _resource(self, what: str, kind: ExecutorKind) -> str:
         self._cores += 1

@@ -8,9 +8,11 @@ are unique and resolve, times are in range, triggers form no cycle.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from typing import Any
 
 NS_PER_MS = 1_000_000
 
@@ -360,6 +362,14 @@ class System:
     description: str = ""
     no_verdict: tuple[str, ...] = ()
     above: tuple[Above, ...] = ()
+
+    def each(self, change: Callable[[Callback], Callback]) -> System:
+        """Return the system with every callback as `change` makes it."""
+        return replace(self, callbacks=tuple(map(change, self.callbacks)))
+
+    def but(self, name: str, **fields: Any) -> System:
+        """Return the system with these values in the fields of one callback."""
+        return self.each(lambda c: replace(c, **fields) if c.name == name else c)
 
     @cached_property
     def callback_of(self) -> dict[str, Callback]:

@@ -115,11 +115,9 @@ def _deadlines(plan: Plan) -> Change | None:
     size = max((i.bound or 0) / (i.deadline or 1) - 1 for i in late)
     more = f" and {len(texts) - 4} more" if len(texts) > 4 else ""
     bound = {i.name: i.bound for i in late}
-    callbacks = tuple(
-        replace(c, deadline=bound.get(c.name, c.deadline)) for c in plan.system.callbacks
-    )
     chains = tuple(replace(c, deadline=bound.get(c.name, c.deadline)) for c in plan.system.chains)
-    longer = replace(plan.system, callbacks=callbacks, chains=chains)
+    longer = plan.system.each(lambda c: replace(c, deadline=bound.get(c.name, c.deadline)))
+    longer = replace(longer, chains=chains)
     if not analyse(longer).met:  # EDF has other bounds with other deadlines.
         return None
     return Change(size, f"lengthen the deadline of {', '.join(texts[:4])}{more}", longer)
@@ -187,7 +185,7 @@ def _rarer(system: System, callback: Callback) -> Change | None:
     def at(parts: int) -> System:
         longer = period * (2 << STEPS) // ((1 << STEPS) + parts)
         gap = None if callback.gap is None else max(longer, callback.gap)
-        return _with(system, [callback], lambda c: replace(c, period=longer, gap=gap))
+        return system.but(callback.name, period=longer, gap=gap)
 
     parts = _largest(at)
     if parts is None:
@@ -199,11 +197,9 @@ def _rarer(system: System, callback: Callback) -> Change | None:
 
 def _faster(system: System) -> Change | None:
     def at(parts: int) -> System:
-        callbacks = tuple(
-            replace(c, wcet=c.wcet * parts >> STEPS, bcet=c.bcet * parts >> STEPS)
-            for c in system.callbacks
+        return system.each(
+            lambda c: replace(c, wcet=c.wcet * parts >> STEPS, bcet=c.bcet * parts >> STEPS)
         )
-        return replace(system, callbacks=callbacks)
 
     parts = _largest(at)
     if parts is None:
@@ -261,8 +257,7 @@ def _largest(at: Callable[[int], System]) -> int | None:
 
 def _with(system: System, some: list[Callback], change: Callable[[Callback], Callback]) -> System:
     names = {c.name for c in some}
-    callbacks = tuple(change(c) if c.name in names else c for c in system.callbacks)
-    return replace(system, callbacks=callbacks)
+    return system.each(lambda c: change(c) if c.name in names else c)
 
 
 def _down(ns: int) -> str:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
 from rclrt_analysis.model import Budget, Callback, Chain, Kind, ModelError, System
 
 NS_PER_MS = 1_000_000

@@ -54,12 +54,7 @@ def score(result: Result) -> Score:
 
 def with_levels(system: System, levels: Mapping[str, int]) -> System:
     """Return the system with these priorities."""
-    return replace(
-        system,
-        callbacks=tuple(
-            replace(c, priority=levels[c.name]) if c.name in levels else c for c in system.callbacks
-        ),
-    )
+    return system.each(lambda c: replace(c, priority=levels.get(c.name, c.priority)))
 
 
 @dataclass

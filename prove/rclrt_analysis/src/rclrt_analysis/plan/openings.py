@@ -130,12 +130,11 @@ def _with_derived(opening: Opening) -> Opening:
         if e.policy in (Policy.RM, Policy.DM) and e.name in opening.places
     }
     urgency = urgencies(system)
-    callbacks = tuple(
-        replace(c, priority=urgency[c.name]) if c.executor in derive else c
-        for c in system.callbacks
-    )
     executors = tuple(
         replace(e, policy=Policy.FIXED_PRIORITY) if e.name in derive else e
         for e in system.executors
     )
-    return replace(opening, system=replace(system, callbacks=callbacks, executors=executors))
+    system = system.each(
+        lambda c: replace(c, priority=urgency[c.name]) if c.executor in derive else c
+    )
+    return replace(opening, system=replace(system, executors=executors))

@@ -231,17 +231,16 @@ class Search:
                 replace(e, kind=kind, policy=policy) if e.name in opening.kinds else e
                 for e in opening.system.executors
             )
-            callbacks = opening.system.callbacks
+            system = opening.system
             if policy is Policy.EDF:
-                fixed = [c for c in callbacks if c.executor in opening.kinds and c.priority]
+                fixed = [c for c in system.callbacks if c.executor in opening.kinds and c.priority]
                 if any(c.name not in opening.priorities for c in fixed):
                     continue  # The user wants priorities.
-                callbacks = tuple(
-                    replace(c, priority=None) if c.executor in opening.kinds else c
-                    for c in callbacks
+                system = system.each(
+                    lambda c: replace(c, priority=None) if c.executor in opening.kinds else c
                 )
             name = kind.value + (" under edf" if policy is Policy.EDF else "")
-            yield name, replace(opening.system, executors=executors, callbacks=callbacks)
+            yield name, replace(system, executors=executors)
 
     def _open(self, system: System) -> list[str]:
         """Return the callbacks whose priority is open with this choice of executors."""
@@ -363,12 +362,8 @@ def _with_budgets(plan: Plan) -> None:
     system, result = plan.system, plan.result
     for attempt in range(TRIES):
         budgets, apart = choose_budgets(system, result)
-        limited = replace(
-            system,
-            callbacks=tuple(
-                replace(c, budget=budgets.get(c.name, c.budget)) for c in system.callbacks
-            ),
-        )
+        callbacks = (replace(c, budget=budgets.get(c.name, c.budget)) for c in system.callbacks)
+        limited = replace(system, callbacks=tuple(callbacks))
         # Budgets that do not run out change nothing, but for looks at them.
         proved = analyse(limited) if system.overheads.watch else plan.result
         if attempt and not budgets:

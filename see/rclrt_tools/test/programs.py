@@ -1,16 +1,30 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The example first_node, run under a parameters file: the real executor reads it."""
+"""The command `rclrt` and the example first_node, in processes of their own."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
+from models import ROOT
+
 PROGRAM = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_examples" / "first_node"
+
+
+def rclrt(
+    *words: object, check: bool = False, timeout: float = 120, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user does, but without setting up what is set up."""
+    return subprocess.run(
+        [sys.executable, "-m", "rclrt_tools.cli", *map(str, words)],
+        capture_output=True, text=True, check=check, timeout=timeout,
+        env={**os.environ, "RCLRT_SOURCE_DIR": str(ROOT), **environment},
+    )  # fmt: skip
 
 
 def clean_environment() -> dict[str, str]:
