@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package, in the form colcon reads. The wheel of both is pyproject.toml's, at the root."""
 
-from setuptools import find_packages, setup
+from setuptools import find_namespace_packages, setup
 
 setup(
     name="rclrt_analysis",
@@ -13,7 +13,7 @@ setup(
     author_email="nobody@rclrt.invalid",
     python_requires=">=3.10",
     package_dir={"": "src"},
-    packages=find_packages("src"),
+    packages=find_namespace_packages("src", include=["rclrt_analysis*"]),
     package_data={"rclrt_analysis": ["py.typed", "model/model.schema.json"]},
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/rclrt_analysis"]),

@@ -16,15 +16,18 @@ import pytest
 from rclrt_analysis.plots import Plot, draw, picture
 from rclrt_benchmarks.harness import run
 from rclrt_benchmarks.harness.catalogue import experiments
-from rclrt_benchmarks.harness.experiment import EFFORTS, TRY, Experiment, Run
 from rclrt_benchmarks.harness.page import best, make_page, worst
 from rclrt_benchmarks.harness.row import (
+    EFFORTS,
     FAILS,
     HOLDS,
     OPEN,
+    TRY,
+    Experiment,
     Judged,
     Machine,
     Row,
+    Run,
     at_most,
     open_row,
     stated,

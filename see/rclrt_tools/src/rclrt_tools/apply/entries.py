@@ -20,7 +20,6 @@ from typing import Any
 from rclrt_analysis.model import ModelError
 from rclrt_analysis.model.document import Document, Place, read_document
 from rclrt_analysis.plan.fields import nanoseconds, pattern_of
-
 from rclrt_tools.apply.parts import FIELDS, Clamp, Cpus, Parts, Policy, whole
 
 THREADS, KERNEL, INTERRUPTS = "non_ros_threads", "kernel_threads", "irqs"

@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from rclrt_analysis.model import ModelError
-
 from rclrt_tools.apply.entries import INTERRUPTS, Entry, read_entries
 from rclrt_tools.apply.held import StateError, Store, folder_for
 from rclrt_tools.apply.helper import confine

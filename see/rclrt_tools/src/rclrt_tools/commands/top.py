@@ -99,7 +99,6 @@ def _watch(arguments: argparse.Namespace, window_s: float) -> Watch:
     chains = None
     if arguments.model:
         from rclrt_analysis.plan.parameters import system_of
-
         from rclrt_tools.watch.sources import ChainsBeside
 
         chains = ChainsBeside(system_of(arguments.model, arguments.plan), arguments.programs)

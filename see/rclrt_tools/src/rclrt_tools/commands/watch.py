@@ -66,7 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Watch."""
     from rclrt_analysis.model import ModelError
     from rclrt_analysis.plan.parameters import system_of
-
     from rclrt_tools.trace import TraceError
     from rclrt_tools.watch.sources import watch_files
     from rclrt_tools.watch.watch import Watch, to_text

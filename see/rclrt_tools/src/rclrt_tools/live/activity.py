@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
-
 from rclrt_tools.statistics import samples_needed
 from rclrt_tools.trace import NO_DEADLINE, RECORD, Entry, Records, layout
 from rclrt_tools.trace.layout import is_sane

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
 from rclrt_tools.live.files import BORN, Process, open_file, printable, read_process, stat_of
 from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import RECORD, Entry, Records, TraceError

@@ -8,6 +8,10 @@ import time
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rclrt_tools.live.short_names import cells
+from rclrt_tools.live.table import Column, Table, count, fit, percent
+from rclrt_tools.live.top_tables import tables
+from rclrt_tools.live.watch import Snapshot, Watch
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -19,11 +23,6 @@ from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
-
-from rclrt_tools.live.short_names import cells
-from rclrt_tools.live.table import Column, Table, count, fit, percent
-from rclrt_tools.live.top_tables import tables
-from rclrt_tools.live.watch import Snapshot, Watch
 
 HEAD = Style(reverse=True)
 SORTED = Style(reverse=True, bold=True, underline=True)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-
 from rclrt_tools.live.table import Column, Table, Value, count, ms, number, percent, text
 from rclrt_tools.live.threads import ranges
 from rclrt_tools.live.watch import Snapshot, Watched

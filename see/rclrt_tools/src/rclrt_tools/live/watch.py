@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-
 from rclrt_tools.live.activity import Activity
 from rclrt_tools.live.files import Process, has_owner, live_files, reason
 from rclrt_tools.live.follow import Follower, Tail, probed_files

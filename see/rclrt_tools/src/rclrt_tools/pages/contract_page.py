@@ -18,7 +18,6 @@ from rclrt_analysis.model import Chain, System
 from rclrt_analysis.model.assumptions import premises
 from rclrt_analysis.report import interference, ms, premise_lines, slack, verdict
 from rclrt_analysis.sensitivity import Margins
-
 from rclrt_tools.pages.frame import render
 from rclrt_tools.pages.graph_picture import HEIGHT, WIDTH
 from rclrt_tools.pages.graph_picture import make_picture as make_graph

@@ -21,7 +21,6 @@ import jinja2
 import markupsafe
 import numpy as np
 import numpy.typing as npt
-
 from rclrt_tools.pages.jobs import Density, Jobs
 from rclrt_tools.trace import NO_DEADLINE, layout
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-
 from rclrt_tools.trace import NO_DEADLINE, Records, TraceError, layout
 from rclrt_tools.views.summary import Summary, row_keys
 from rclrt_tools.views.timeline import Batch, Ints, Numbers, Timeline

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from rclrt_analysis.model import System
 from rclrt_analysis.simulation import Run
-
 from rclrt_tools.pages.frame import COLUMNS, LOWEST_NS, PER_OCTAVE, chunks, picture, render
 from rclrt_tools.pages.jobs import Jobs, collect, number_of
 from rclrt_tools.statistics import percentile

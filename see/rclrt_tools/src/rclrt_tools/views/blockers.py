@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-
 from rclrt_tools.trace import Records, layout
 from rclrt_tools.views.timeline import Ints, Source
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
 from rclrt_tools.trace import NO_DEADLINE, Records, layout
 from rclrt_tools.views.blockers import Blockers
 from rclrt_tools.views.timeline import Ints, Numbers, Timeline

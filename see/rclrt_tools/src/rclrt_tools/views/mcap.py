@@ -22,7 +22,6 @@ import zstandard
 from mcap import records as mcap
 from mcap.data_stream import RecordBuilder
 from mcap.opcode import Opcode
-
 from rclrt_tools.trace import NO_DEADLINE, Records, layout
 from rclrt_tools.trace.layout import EARLIEST
 from rclrt_tools.views.timeline import Numbers, Source, Timeline

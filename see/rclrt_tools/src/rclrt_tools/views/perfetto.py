@@ -20,7 +20,6 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackEvent
-
 from rclrt_tools.trace import NO_DEADLINE, Records, layout
 from rclrt_tools.views.blockers import Blockers
 from rclrt_tools.views.timeline import NEVER, Ints, Source, Timeline

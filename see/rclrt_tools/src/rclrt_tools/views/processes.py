@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-
 from rclrt_tools.places import me
 from rclrt_tools.trace import TraceError, TraceReader, layout
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from rclrt_tools.places import me
 from rclrt_tools.statistics import samples_needed
 from rclrt_tools.trace import NO_DEADLINE, Entry, Records, layout

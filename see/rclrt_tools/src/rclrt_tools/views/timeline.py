@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
 from rclrt_tools.trace import Entry, Header, Records, TraceReader, layout
 from rclrt_tools.trace.layout import is_sane
 from rclrt_tools.trace.read import BLOCK

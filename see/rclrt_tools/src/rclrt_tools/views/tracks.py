@@ -20,7 +20,6 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
     TracePacket,
     TrackDescriptor,
 )
-
 from rclrt_tools.trace import Records, layout
 from rclrt_tools.views.timeline import Ints, Numbers, Source
 

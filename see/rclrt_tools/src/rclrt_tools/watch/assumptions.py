@@ -13,7 +13,6 @@ from rclrt_analysis.bounds.threads import is_threaded
 from rclrt_analysis.model import Callback, Kind, Policy, System, in_ms
 from rclrt_analysis.plan.fields import pattern_of
 from rclrt_analysis.plan.parameters import FULL_NAME, entry_name
-
 from rclrt_tools.trace import layout
 from rclrt_tools.watch.feed import Job
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rclrt_analysis.model import Chain, Kind, System
-
 from rclrt_tools.watch.feed import Job, JobKey, JoinWatch, Message, Publication
 
 NS_PER_S = 1_000_000_000

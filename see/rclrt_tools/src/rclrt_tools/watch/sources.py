@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from rclrt_analysis.model import System
-
 from rclrt_tools.arguments import trace_files
 from rclrt_tools.live.files import BORN, Process, Running, stat_of
 from rclrt_tools.live.follow import Follower

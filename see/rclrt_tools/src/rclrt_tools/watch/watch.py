@@ -10,7 +10,6 @@ from typing import Any
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import System
 from rclrt_analysis.plan.placement import NAME as TIMER_THREAD
-
 from rclrt_tools.live.files import printable
 from rclrt_tools.places import me
 from rclrt_tools.statistics import percentile

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -14,12 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from rclrt_benchmarks.contract.robot import WARM_UP_S, started
 from rclrt_tools.reference.program import PATIENCE_S, Interrupt, ProgramError, Report
 from rclrt_tools.trace import named_traces
-
-from rclrt_benchmarks.contract.robot import WARM_UP_S
-
-"""What the container calls the executor of a plan."""
 
 NOT_OURS = ("parameter_events", "clock")
 
@@ -82,9 +78,7 @@ def run(
         prefixes = ":".join([str(prefix), *filter(None, [os.environ.get("AMENT_PREFIX_PATH")])])
         command = ["env", f"RCLRT_TRACE={folder}", f"AMENT_PREFIX_PATH={prefixes}"]
         command += ["taskset", "-c", str(cpu), *before, str(_container()), "--ros-args", *told]
-        with said.open("w") as log:
-            child = interrupt.start(command, log.fileno(), talks=False)
-        try:
+        with started(interrupt, command, said) as child:
             _load(interrupt, scenario, said)
             time.sleep(WARM_UP_S)
             begin = time.monotonic_ns()
@@ -94,28 +88,17 @@ def run(
             until = time.monotonic_ns()
             child.send_signal(signal.SIGINT)
             status = child.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired as error:
-            raise ProgramError(1, "the container did not end in time; killed") from error
-        finally:
-            child.kill()
-            child.wait()
-            interrupt.forget(child)
         if status != 0:
             raise ProgramError(status, said.read_text(encoding="utf-8", errors="replace"))
         return report_of(folder, begin, until)
 
 
 def _load(interrupt: Interrupt, scenario: Path, said: Path) -> None:
-    with said.with_suffix(".loader").open("w") as log:
-        child = interrupt.start([str(_loader()), *parts_of(scenario)], log.fileno(), talks=False)
-    try:
+    loader = said.with_suffix(".loader")
+    with started(interrupt, [str(_loader()), *parts_of(scenario)], loader) as child:
         status = child.wait(PATIENCE_S)
-    finally:
-        child.kill()
-        child.wait()
-        interrupt.forget(child)
     if status != 0:
-        texts = (path.read_text(encoding="utf-8") for path in (said.with_suffix(".loader"), said))
+        texts = (path.read_text(encoding="utf-8") for path in (loader, said))
         raise ProgramError(status, "\n".join(texts))
 
 

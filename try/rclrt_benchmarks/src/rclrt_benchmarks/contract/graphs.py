@@ -14,13 +14,12 @@ import yaml
 from rclrt_analysis.model import System, model_schema
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
-from rclrt_tools.observe import observe, to_yaml
-from rclrt_tools.trace import named_traces
-from rclrt_tools.watch.sources import watch_files
-
 from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
 from rclrt_benchmarks.contract.machine import Stalls, Strangers
 from rclrt_benchmarks.contract.robot import WARM_UP_S, Robot, Setting
+from rclrt_tools.observe import observe, to_yaml
+from rclrt_tools.trace import named_traces
+from rclrt_tools.watch.sources import watch_files
 
 PERIODS_MS = (20, 25, 40, 50, 80, 100, 160, 200)
 MOST_LOAD = 0.5

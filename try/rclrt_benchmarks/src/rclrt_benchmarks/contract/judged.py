@@ -8,12 +8,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from rclrt_analysis.model import System
+from rclrt_benchmarks.contract.machine import Stalls, Strangers
 from rclrt_tools.watch.assumptions import Assumptions
 from rclrt_tools.watch.chains import Seen
 from rclrt_tools.watch.feed import Job, JobKey
 from rclrt_tools.watch.watch import Watch
-
-from rclrt_benchmarks.contract.machine import Stalls, Strangers
 
 Cores = tuple[int, ...]
 

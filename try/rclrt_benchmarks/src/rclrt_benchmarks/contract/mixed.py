@@ -7,13 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rclrt_tools.reference.program import Report
-
 from rclrt_benchmarks.contract import container
 from rclrt_benchmarks.contract.machine import Strangers
 from rclrt_benchmarks.contract.models import Chain, model_of
 from rclrt_benchmarks.contract.robot import Robot, Setting, enforced, plan
 from rclrt_benchmarks.harness.frame import source
+from rclrt_tools.reference.program import Report
 
 SCENARIO = Path("try/rclrt_scenarios") / "mixed_criticality.yaml"
 CPU = 0

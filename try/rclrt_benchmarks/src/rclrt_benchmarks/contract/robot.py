@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from typing import Any
 from rclrt_analysis.model import System, model_schema
 from rclrt_analysis.plan.openings import Opening, read_open
 from rclrt_analysis.plan.parameters import applied, read_plan
+from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
+from rclrt_benchmarks.contract.machine import Stalls, Strangers
+from rclrt_benchmarks.harness.frame import FailedError
 from rclrt_tools import cli
 from rclrt_tools.live.files import live_processes
 from rclrt_tools.preload import environment, found
@@ -32,11 +36,30 @@ from rclrt_tools.trace import TraceError, read_trace
 from rclrt_tools.watch.sources import PAUSE_S, Live
 from rclrt_tools.watch.watch import Watch
 
-from rclrt_benchmarks.contract.judged import Judged, Verdict, judge
-from rclrt_benchmarks.contract.machine import Stalls, Strangers
-from rclrt_benchmarks.harness.frame import FailedError
-
 WARM_UP_S = 0.6
+
+
+@contextlib.contextmanager
+def started(
+    interrupt: Interrupt, command: Sequence[str], said: Path
+) -> Iterator[subprocess.Popen[str]]:
+    """Start a program, which ends with the block at the latest; what it says is in a file.
+
+    Raises
+    ------
+    ProgramError
+        The block has waited for it in vain.
+    """
+    with said.open("w") as log:
+        child = interrupt.start(command, log.fileno(), talks=False)
+    try:
+        yield child
+    except subprocess.TimeoutExpired as error:
+        raise ProgramError(1, f"{command[0]}: did not end in time; killed") from error
+    finally:
+        child.kill()
+        child.wait()
+        interrupt.forget(child)
 
 
 @dataclass
@@ -68,19 +91,9 @@ class Robot:
         """
         with tempfile.TemporaryDirectory(prefix="rclrt-") as folder:
             out, said = Path(folder) / "out.json", Path(folder) / "log"
-            with said.open("w") as log:
-                child = self.interrupt.start(
-                    [*command, "--out", str(out)], log.fileno(), talks=False
-                )
-            try:
+            with started(self.interrupt, [*command, "--out", str(out)], said) as child:
                 beside(child)
                 status = child.wait(seconds + PATIENCE_S)
-            except subprocess.TimeoutExpired as error:
-                raise ProgramError(1, f"{command[0]}: did not end in time; killed") from error
-            finally:
-                child.kill()
-                child.wait()
-                self.interrupt.forget(child)
             if status != 0 or not out.exists():
                 raise ProgramError(status, said.read_text(encoding="utf-8", errors="replace"))
             report: Report = json.loads(out.read_text(encoding="utf-8"))

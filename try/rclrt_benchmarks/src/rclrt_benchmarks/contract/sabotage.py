@@ -18,10 +18,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclrt_tools.reference.program import PATIENCE_S, Interrupt
-from rclrt_tools.watch.sources import PAUSE_S, Live
-from rclrt_tools.watch.watch import Watch
-
 from rclrt_benchmarks.contract.mixed import CPU, FULL_NAMES, SCENARIO
 from rclrt_benchmarks.contract.models import Chain, model_of
 from rclrt_benchmarks.contract.robot import (
@@ -34,6 +30,9 @@ from rclrt_benchmarks.contract.robot import (
     plan,
 )
 from rclrt_benchmarks.harness.frame import FailedError, source
+from rclrt_tools.reference.program import PATIENCE_S, Interrupt
+from rclrt_tools.watch.sources import PAUSE_S, Live
+from rclrt_tools.watch.watch import Watch
 
 NODES = ("Sense", "Plan", "Act", "Logger")
 CHAIN = "sense_plan_act"

@@ -13,11 +13,6 @@ from pathlib import Path
 
 import yaml
 from rclrt_analysis.model import model_schema
-from rclrt_tools.observe.advice import advise, parameters
-from rclrt_tools.reference.environment import BackgroundLoad
-from rclrt_tools.watch.sources import watch_files
-from rclrt_tools.watch.watch import Watch
-
 from rclrt_benchmarks.contract.judged import Judged
 from rclrt_benchmarks.contract.models import MARGIN_NS, Chain, model_of, traces_of
 from rclrt_benchmarks.contract.robot import (
@@ -30,6 +25,10 @@ from rclrt_benchmarks.contract.robot import (
     plan,
 )
 from rclrt_benchmarks.harness.frame import source
+from rclrt_tools.observe.advice import advise, parameters
+from rclrt_tools.reference.environment import BackgroundLoad
+from rclrt_tools.watch.sources import watch_files
+from rclrt_tools.watch.watch import Watch
 
 SCENARIO = Path("try/rclrt_scenarios") / "autoware_reference_system.yaml"
 

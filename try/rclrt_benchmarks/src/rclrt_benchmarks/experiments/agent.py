@@ -30,9 +30,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rclrt_tools.arguments import positive, some_of
-from rclrt_tools.statistics import percentile
-
 from rclrt_benchmarks.harness.frame import (
     FailedError,
     Result,
@@ -45,6 +42,8 @@ from rclrt_benchmarks.harness.frame import (
     table,
 )
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, ratio_of, stated
+from rclrt_tools.arguments import positive, some_of
+from rclrt_tools.statistics import percentile
 
 OURS, OTHER = "rclrt_agent", "other"
 BAUD = 115200

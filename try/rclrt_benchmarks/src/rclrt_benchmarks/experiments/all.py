@@ -21,11 +21,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rclrt_tools.arguments import writable_file
-
-from rclrt_benchmarks.harness.experiment import Experiment, Run
 from rclrt_benchmarks.harness.frame import SCHEMA, describe, machine
-from rclrt_benchmarks.harness.row import FAILS
+from rclrt_benchmarks.harness.row import FAILS, Experiment, Run
+from rclrt_tools.arguments import writable_file
 
 NEEDS = ("rclrt_programs",)
 INTERRUPTED = 130

@@ -26,8 +26,6 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from rclrt_tools.arguments import number_from, positive
-
 from rclrt_benchmarks.harness.frame import (
     CANNOT,
     FailedError,
@@ -41,6 +39,7 @@ from rclrt_benchmarks.harness.frame import (
     turns,
 )
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, stated
+from rclrt_tools.arguments import number_from, positive
 
 WAYS = (
     "shared", "fifo", "runaway", "budget", "deadline", "isolated", "priority_events", "events_fifo",

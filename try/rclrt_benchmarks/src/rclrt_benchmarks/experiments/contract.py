@@ -24,8 +24,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rclrt_tools.arguments import positive, some_of
-
 from rclrt_benchmarks.harness.frame import (
     FailedError,
     Result,
@@ -36,6 +34,7 @@ from rclrt_benchmarks.harness.frame import (
     table,
 )
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, open_row, stated
+from rclrt_tools.arguments import positive, some_of
 
 PARTS = ("reference", "mixed", "advise", "sabotage", "graphs")
 GRAPH_S = 4.0
@@ -73,10 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> Result:
+    from rclrt_benchmarks.contract.robot import Setting
     from rclrt_tools.reference.program import Interrupt
     from rclrt_tools.trace import TraceError
-
-    from rclrt_benchmarks.contract.robot import Setting
 
     path_of("rclrt_reference_system", "rclrt_reference_system")
     needs_fifo()
@@ -115,9 +113,8 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
 
 def _calibrated(arguments: argparse.Namespace, result: Result) -> dict[str, int]:
     """Return what jobs cost here: all of the models have it."""
-    from rclrt_tools.calibration import to_text
-
     from rclrt_benchmarks.contract.machine import calibrated
+    from rclrt_tools.calibration import to_text
 
     samples, seconds = (50, 0.5) if arguments.quick else (1000, 3.0)
     found = calibrated(sorted(os.sched_getaffinity(0)), samples, seconds)

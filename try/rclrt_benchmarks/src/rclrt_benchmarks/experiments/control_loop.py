@@ -40,9 +40,6 @@ from itertools import pairwise
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-from rclrt_tools.arguments import positive, some_of
-from rclrt_tools.reference.environment import BackgroundLoad
-
 from rclrt_benchmarks.harness.frame import (
     Result,
     needs_fifo,
@@ -55,6 +52,8 @@ from rclrt_benchmarks.harness.frame import (
     turns,
 )
 from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, stated
+from rclrt_tools.arguments import positive, some_of
+from rclrt_tools.reference.environment import BackgroundLoad
 
 WAYS = (
     "by_hand", "preemptive", "preemptive_beat", "isolated", "priority_events", "priority_events_re",

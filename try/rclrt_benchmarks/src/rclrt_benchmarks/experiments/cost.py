@@ -20,8 +20,6 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from rclrt_tools.arguments import positive, some_of
-
 from rclrt_benchmarks.harness.frame import (
     Result,
     median,
@@ -33,6 +31,7 @@ from rclrt_benchmarks.harness.frame import (
     table,
 )
 from rclrt_benchmarks.harness.row import Judged, Machine, at_most
+from rclrt_tools.arguments import positive, some_of
 
 PARTS = ("trace", "probe", "carry")
 PROBED = (

@@ -33,9 +33,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-from rclrt_tools.arguments import number_from, positive, some_of
-from rclrt_tools.statistics import percentile
-
 from rclrt_benchmarks.harness.frame import (
     FailedError,
     Result,
@@ -49,6 +46,8 @@ from rclrt_benchmarks.harness.frame import (
 )
 from rclrt_benchmarks.harness.messages import ON_RCL, ON_RCLCPP, Messages, receive
 from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, at_most, ratio_of
+from rclrt_tools.arguments import number_from, positive, some_of
+from rclrt_tools.statistics import percentile
 
 LISTENER, HANDOVER = "floor_listener", "floor_handover"
 OURS = ("preemptive", "priority_events", "isolated")

@@ -21,8 +21,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-from rclrt_tools.statistics import percentile
-
 from rclrt_benchmarks.harness.frame import (
     CANNOT,
     FailedError,
@@ -33,6 +31,7 @@ from rclrt_benchmarks.harness.frame import (
     source,
 )
 from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, at_most, open_row, stated
+from rclrt_tools.statistics import percentile
 
 KERNEL = "vmlinuz-cloud-amd64"
 LIMIT_S = 600

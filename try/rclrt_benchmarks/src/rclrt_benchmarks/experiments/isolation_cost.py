@@ -24,8 +24,6 @@ from pathlib import Path
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-from rclrt_tools.arguments import number_from, positive
-
 from rclrt_benchmarks.harness.frame import (
     FailedError,
     Result,
@@ -37,6 +35,7 @@ from rclrt_benchmarks.harness.frame import (
     turns,
 )
 from rclrt_benchmarks.harness.row import FAILS, Judged, Machine, Row, at_most, open_row, ratio_of
+from rclrt_tools.arguments import number_from, positive
 
 EXECUTORS = ("single", "multi", "isolated", "preemptive", "priority_events")
 COUNTS = (1, 4, 8, 12, 16, 20, 24)

@@ -16,10 +16,9 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from rclrt_tools.arguments import positive
-
 from rclrt_benchmarks.harness.frame import Result, options, parsed, path_of, perform, table
 from rclrt_benchmarks.harness.row import Judged, Machine, at_most
+from rclrt_tools.arguments import positive
 
 MOST_BYTES = 1024
 

@@ -18,10 +18,9 @@ from itertools import pairwise
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-from rclrt_tools.arguments import positive
-
 from rclrt_benchmarks.harness.frame import Result, options, parsed, path_of, perform, table
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, stated
+from rclrt_tools.arguments import positive
 
 WHO = {
     "batch": "batch executor, blocking",

@@ -42,9 +42,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rclrt_tools.arguments import positive, some_of
-from rclrt_tools.statistics import percentile
-
 from rclrt_benchmarks.harness.frame import (
     FailedError,
     Result,
@@ -58,6 +55,8 @@ from rclrt_benchmarks.harness.frame import (
 )
 from rclrt_benchmarks.harness.messages import ON_RCL, ON_RCLCPP, Messages, receive
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, stated
+from rclrt_tools.arguments import positive, some_of
+from rclrt_tools.statistics import percentile
 
 VARIANTS = (
     "floor",

@@ -23,8 +23,6 @@ from itertools import product
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-from rclrt_tools.arguments import number_from
-
 from rclrt_benchmarks.experiments.table_1 import PRINTED, bounds_of
 from rclrt_benchmarks.harness.frame import (
     Result,
@@ -38,6 +36,7 @@ from rclrt_benchmarks.harness.frame import (
     turns,
 )
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, open_row, stated
+from rclrt_tools.arguments import number_from
 
 LEVELS = (60, 80, 90)
 TASKS = ("Imu", "Camera", "Lidar")

@@ -15,10 +15,9 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-from rclrt_tools.arguments import number_from
-
 from rclrt_benchmarks.harness.frame import FailedError, Result, options, perform, source, table
 from rclrt_benchmarks.harness.row import Judged, Machine, stated
+from rclrt_tools.arguments import number_from
 
 PRINTED = {
     60: {"Imu": "12.67", "Camera": "57.83", "Lidar": "70.50"},

@@ -17,8 +17,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-from rclrt_tools.arguments import positive
-
 from rclrt_benchmarks.harness.frame import (
     Result,
     options,
@@ -29,6 +27,7 @@ from rclrt_benchmarks.harness.frame import (
     table,
 )
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, at_most, ratio_of
+from rclrt_tools.arguments import positive
 
 WAYS = {
     "joined": "pthread_create(), joined before the next",

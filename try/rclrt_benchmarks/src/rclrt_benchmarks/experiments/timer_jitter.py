@@ -24,9 +24,6 @@ from itertools import pairwise
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-from rclrt_tools.arguments import positive
-from rclrt_tools.statistics import percentile
-
 from rclrt_benchmarks.harness.frame import (
     FailedError,
     Result,
@@ -51,6 +48,8 @@ from rclrt_benchmarks.harness.row import (
     ratio_of,
     stated,
 )
+from rclrt_tools.arguments import positive
+from rclrt_tools.statistics import percentile
 
 EXECUTORS = (
     "preemptive", "priority_events", "priority_events_re", "isolated", "wait_set_single",

@@ -18,11 +18,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-from rclrt_tools.arguments import positive
-from rclrt_tools.statistics import quantiles
-
 from rclrt_benchmarks.harness.frame import Result, options, perform, table
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, stated
+from rclrt_tools.arguments import positive
+from rclrt_tools.statistics import quantiles
 
 # By utilization in percent: what the figure shows; and of 1000 sets of the authors' pipeline the
 # share that is schedulable and the mean reduction in percent.
@@ -57,7 +56,6 @@ def _level(level: int, sets: int, seed: int) -> Result:
     from rclrt_analysis.bounds.end_to_end import davare
     from rclrt_analysis.bounds.fixed_point import UNBOUNDED
     from rclrt_analysis.bounds.wait_set import windows
-
     from rclrt_benchmarks.harness.task_sets import make_chains, make_tasks
 
     rng = np.random.default_rng([seed, level])

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rclrt_analysis.plots import Plot
-
 from rclrt_benchmarks.experiments import (
     budget,
     control_loop,
@@ -22,22 +21,20 @@ from rclrt_benchmarks.experiments import (
     timer_jitter,
     waters,
 )
-from rclrt_benchmarks.harness.experiment import (
+from rclrt_benchmarks.harness.row import (
     EFFORTS,
+    FAILS,
     FULL,
     QUICK,
     SHORT,
     TRY,
     Experiment,
-    needs_realtime,
-)
-from rclrt_benchmarks.harness.row import (
-    FAILS,
     Judge,
     Judged,
     Machine,
     Row,
     at_most,
+    needs_realtime,
     open_row,
     ratio_of,
 )

@@ -22,13 +22,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rclrt_benchmarks.harness.row import FAILS, Judge, Machine, Row
 from rclrt_tools.arguments import positive, writable_file
 from rclrt_tools.reference import environment
 from rclrt_tools.reference.environment import may_use_realtime
 from rclrt_tools.reference.program import ProgramError, ends_with_us
 from rclrt_tools.statistics import percentile, quantiles
-
-from rclrt_benchmarks.harness.row import FAILS, Judge, Machine, Row
 
 SCHEMA = 1
 CANNOT = 77

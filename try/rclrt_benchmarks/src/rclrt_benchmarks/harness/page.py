@@ -12,9 +12,7 @@ from typing import Any
 import jinja2
 import markupsafe
 from rclrt_analysis.plots import draw
-
-from rclrt_benchmarks.harness.experiment import Run
-from rclrt_benchmarks.harness.row import FAILS, HOLDS, OPEN, Row
+from rclrt_benchmarks.harness.row import FAILS, HOLDS, OPEN, Row, Run
 
 FEW = 3
 TONES = {HOLDS: "good", FAILS: "late", OPEN: "tight"}

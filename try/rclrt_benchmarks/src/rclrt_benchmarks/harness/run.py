@@ -13,11 +13,17 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from rclrt_benchmarks.harness.row import (
+    HOLDS,
+    OPEN,
+    Experiment,
+    Machine,
+    Row,
+    Run,
+    open_row,
+)
 from rclrt_tools import cli
 from rclrt_tools.reference import environment
-
-from rclrt_benchmarks.harness.experiment import Experiment, Run
-from rclrt_benchmarks.harness.row import HOLDS, OPEN, Machine, Row, open_row
 
 BUSY_SHARE = 0.1
 """If other programs take more than this share of the CPUs, no time is judged."""

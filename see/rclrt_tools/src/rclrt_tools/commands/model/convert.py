@@ -43,7 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.model import ModelError, System, model_schema
     from rclrt_analysis.model.document import read_code, read_document
     from rclrt_analysis.plan.openings import read_open
-
     from rclrt_tools import convert
     from rclrt_tools.convert.caret_write import LOST
 

@@ -69,7 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.json.write_text(to_json(explained), encoding="utf-8")
     if arguments.html:
         from rclrt_analysis.bounds.analyse import analyse
-
         from rclrt_tools.pages.contract_page import make_page
 
         asked = {arguments.chain: explained}

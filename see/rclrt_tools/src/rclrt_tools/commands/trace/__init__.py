@@ -131,7 +131,6 @@ def run(arguments: argparse.Namespace) -> int:
         status: int = arguments.what_module.run(arguments)
         return status
     from rclrt_analysis.model import ModelError
-
     from rclrt_tools.trace import TraceError
     from rclrt_tools.views.timeline import close, open_sources
 
@@ -285,7 +284,6 @@ def _page(
     folder: str,
 ) -> int:
     from rclrt_analysis.plan.parameters import system_of
-
     from rclrt_tools.pages.trace_page import make_page
 
     system = None

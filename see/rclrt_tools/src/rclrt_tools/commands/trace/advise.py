@@ -108,7 +108,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the advice."""
     from rclrt_analysis.model import ModelError, model_schema
     from rclrt_analysis.simulation import SimulationError
-
     from rclrt_tools.calibration import read_overheads
     from rclrt_tools.observe.advice import advise, parameters
     from rclrt_tools.trace import TraceError, named_traces

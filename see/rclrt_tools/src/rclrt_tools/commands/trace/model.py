@@ -42,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the model."""
     from rclrt_analysis.model import model_schema
-
     from rclrt_tools.calibration import read_overheads
     from rclrt_tools.observe import observe, to_yaml
     from rclrt_tools.observe.advice import opened
