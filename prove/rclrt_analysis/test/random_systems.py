@@ -394,3 +394,44 @@ def chains(rng: random.Random, system: System) -> list[Chain]:
         join = rng.choice(["wait", "last"]) if semantics == "latency" else "wait"
         made.append(Chain(f"c{i}", tuple(way), semantics=semantics, join=join))
     return made
+
+
+def talking(
+    rng: random.Random, kinds: tuple[ExecutorKind, ...], least: int, counts: tuple[int, ...],
+    others: float = 0.0,
+) -> System:  # fmt: skip
+    """Return timers and subscriptions on two executors of some kinds, at least so many timers.
+
+    Subscriptions take one of these counts of topics; with `others` one of several releases them,
+    and with that probability a first callback is released from outside, or a later one is a timer
+    that reads what others publish. Else they wait for all of their topics.
+    """
+    executors = tuple(
+        Executor(f"e{i}", rng.choice(kinds) if len(kinds) > 1 else kinds[0], cores=(i,))
+        for i in range(2)
+    )
+    made: list[Callback] = []
+    for i in range(rng.randint(least, 3)):
+        kind = Kind.SUBSCRIPTION if others and rng.random() < others else Kind.TIMER
+        made.append(
+            Callback(
+                f"t{i}", kind, rng.choice(executors).name, rng.randint(900, 2_000),
+                period=rng.randint(6_000, 15_000), publishes=(f"t{i}",),
+            )
+        )  # fmt: skip
+    for i in range(rng.randint(1, 4)):
+        count = min(len(made), rng.choice(counts))
+        topics = tuple(source.publishes[0] for source in rng.sample(made, count))
+        samples = others and rng.random() < others
+        made.append(
+            Callback(
+                f"s{i}", Kind.TIMER if samples else Kind.SUBSCRIPTION, rng.choice(executors).name,
+                rng.randint(900, 2_000), period=rng.randint(7_000, 20_000) if samples else None,
+                triggers=() if samples else topics, reads=topics if samples else (),
+                wants_all=not others and count > 1, publishes=(f"s{i}",),
+            )
+        )  # fmt: skip
+    ranks = rng.sample(range(1, 99), len(made))
+    ranked = (replace(c, priority=p) for c, p in zip(made, ranks, strict=True))
+    system = System("random", executors, tuple(ranked))
+    return replace(system, chains=tuple(chains(rng, system)))

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from models import model
 from programs import rclrt
-from random_systems import chains
+from random_systems import talking
 from rclrt_analysis.model import Callback, Chain, Executor, ExecutorKind, Kind, System
 from rclrt_analysis.plan.placement import with_timer_thread
 from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
@@ -37,36 +37,8 @@ MS = 1_000_000
 
 
 def random_system(rng: random.Random) -> System:
-    """Return timers and subscriptions on two executors; a timer may read what others publish."""
-    kinds = (ExecutorKind.ISOLATED, ExecutorKind.PRIORITY_EVENTS)
-    executors = tuple(Executor(f"e{i}", rng.choice(kinds), cores=(i,)) for i in range(2))
-    made: list[Callback] = []
-    for i in range(rng.randint(1, 3)):
-        outside = rng.random() < 0.3
-        made.append(
-            Callback(
-                f"t{i}", Kind.SUBSCRIPTION if outside else Kind.TIMER,
-                rng.choice(executors).name, rng.randint(900, 2_000),
-                period=rng.randint(6_000, 15_000), publishes=(f"t{i}",),
-            )
-        )  # fmt: skip
-    for i in range(rng.randint(1, 4)):
-        topics = tuple(s.publishes[0] for s in rng.sample(made, min(len(made), rng.choice((1, 2)))))
-        sampler = rng.random() < 0.3
-        made.append(
-            Callback(
-                f"s{i}", Kind.TIMER if sampler else Kind.SUBSCRIPTION,
-                rng.choice(executors).name, rng.randint(900, 2_000),
-                period=rng.randint(7_000, 20_000) if sampler else None,
-                triggers=() if sampler else topics, reads=topics if sampler else (),
-                publishes=(f"s{i}",),
-            )
-        )  # fmt: skip
-    ranks = rng.sample(range(1, 99), len(made))
-    system = System(
-        "random", executors, tuple(replace(c, priority=p) for c, p in zip(made, ranks, strict=True))
-    )
-    return replace(system, chains=tuple(chains(rng, system)))
+    """Return what is talking, with sources outside, and timers that read what others publish."""
+    return talking(rng, (ExecutorKind.ISOLATED, ExecutorKind.PRIORITY_EVENTS), 1, (1, 2), 0.3)
 
 
 def test_a_name_may_stand_for_all_callbacks_of_one_kind_of_a_node() -> None:

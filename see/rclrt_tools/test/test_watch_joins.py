@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from models import model
-from random_systems import chains
-from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
+from random_systems import talking
+from rclrt_analysis.model import ExecutorKind, System
 from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
 from rclrt_analysis.simulation.jobs import Job as SimulatedJob
 from rclrt_analysis.simulation.simulate import Clock
@@ -25,30 +25,8 @@ MS = 1_000_000
 
 
 def random_system(rng: random.Random) -> System:
-    """Return timers and subscriptions on two executors, of which some wait for two topics."""
-    executors = tuple(Executor(f"e{i}", ExecutorKind.ISOLATED, cores=(i,)) for i in range(2))
-    made: list[Callback] = []
-    for i in range(rng.randint(2, 3)):
-        made.append(
-            Callback(
-                f"t{i}", Kind.TIMER, rng.choice(executors).name, rng.randint(900, 2_000),
-                period=rng.randint(6_000, 15_000), publishes=(f"t{i}",),
-            )
-        )  # fmt: skip
-    for i in range(rng.randint(1, 4)):
-        count = min(len(made), rng.choice((1, 2, 2, 3)))
-        topics = tuple(source.publishes[0] for source in rng.sample(made, count))
-        made.append(
-            Callback(
-                f"s{i}", Kind.SUBSCRIPTION, rng.choice(executors).name, rng.randint(900, 2_000),
-                triggers=topics, wants_all=count > 1, publishes=(f"s{i}",),
-            )
-        )  # fmt: skip
-    ranks = rng.sample(range(1, 99), len(made))
-    system = System(
-        "random", executors, tuple(replace(c, priority=p) for c, p in zip(made, ranks, strict=True))
-    )
-    return replace(system, chains=tuple(chains(rng, system)))
+    """Return what is talking, of which some waits for two topics or three."""
+    return talking(rng, (ExecutorKind.ISOLATED,), 2, (1, 2, 2, 3))
 
 
 Sent = list[tuple[int, SimulatedJob]]

@@ -24,6 +24,7 @@ from rclrt_tools.convert.imported import (
     Imported,
     circles,
     fit,
+    free_name,
     items,
     period_name,
     text_of,
@@ -154,7 +155,7 @@ class _Reader:
             period = item.get("period_ns")
             if not isinstance(period, int) or period <= 0:
                 raise wrong(self._document, (*place, "period_ns"), "must be a whole number above 0")
-            name = self._free(f"{node}/timer/{period_name(period)}")
+            name = free_name(fit(f"{node}/timer/{period_name(period)}"), self._used)
             if period / 1e6 > MOST_MS:
                 self._imported.leave_out(
                     (*place, "period_ns"), "longer than an hour: an hour is taken"
@@ -162,19 +163,10 @@ class _Reader:
             return _Callback(name, node, place, "timer", period=min(period / 1e6, MOST_MS))
         if kind == "subscription_callback":
             topic = fit(text_of(self._document, item, place, "topic_name"))
-            name = self._free(f"{node}/subscription/{topic.lstrip('/')}")
+            name = free_name(fit(f"{node}/subscription/{topic.lstrip('/')}"), self._used)
             return _Callback(name, node, place, "subscription", topic=topic)
         self._imported.leave_out(place, f"callbacks of type '{kind}' are not known here")
         return None
-
-    def _free(self, name: str) -> str:
-        """Return a name as executors count them: the second one gets #2."""
-        number, free = 1, fit(name)
-        while free in self._used:
-            number += 1
-            free = f"{fit(name)}#{number}"
-        self._used.add(free)
-        return free
 
     def _publishes(self, place: Place, item: dict[str, Any], mine: dict[str, _Callback]) -> None:
         topic = fit(text_of(self._document, item, place, "topic_name"))
@@ -395,11 +387,8 @@ class _Reader:
         used: set[str] = set()
         for way in sorted(ends, key=len, reverse=True)[:1000]:
             first, last = (nodes[way[i]] for i in (0, -1))
-            name, number = fit(f"{first} to {last}", 190), 1
-            while (free := name if number == 1 else f"{name} #{number}") in used:
-                number += 1
-            used.add(free)
-            chains.append({"name": free, "callbacks": way})
+            name = free_name(fit(f"{first} to {last}", 190), used)
+            chains.append({"name": name, "callbacks": way})
         if chains:
             text = "none is named: those are taken that the topics make"
             self._imported.leave_out(("named_paths",), text)

@@ -140,6 +140,16 @@ def fit(text: str, most: int = 4000) -> str:
     return f"{text[: most - 9]}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
+def free_name(name: str, used: set[str]) -> str:
+    """Return the name, as executors count them: the second one gets #2. It is used then."""
+    number, free = 1, name
+    while free in used:
+        number += 1
+        free = f"{name}#{number}"
+    used.add(free)
+    return free
+
+
 def period_name(ns: int) -> str:
     """Return a period as executors name their timers."""
     for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):

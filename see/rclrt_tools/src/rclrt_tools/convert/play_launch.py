@@ -25,6 +25,7 @@ from rclrt_tools.convert.imported import (
     Imported,
     circles,
     fit,
+    free_name,
     items,
     mapping,
     period_name,
@@ -36,7 +37,6 @@ SEMANTICS = ("reaction", "age")
 UNITS = {"": 1.0, "ms": 1.0, "s": 1000.0, "us": 0.001, "ns": 0.000001}
 _SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?) *(ns|us|ms|s)?")
 PAIRS = {"exact": "exact", "approximate": "approximate"}
-ROUTE = "the route is what the topics make"
 NO_PLACE = "a model has no place for it"
 KNOWN = {
     "file": {
@@ -287,7 +287,7 @@ class _Contract:
         used: set[str] = set()
         for callback in self._callbacks:
             item = callback.item
-            item["name"] = _free(fit(item["name"]), used)
+            item["name"] = free_name(fit(item["name"]), used)
             self._release(callback, published)
             item["reads"] = [t for t in item.get("reads", ()) if t in published]
             item["publishes"] = list(dict.fromkeys(callback.publishes))
@@ -493,19 +493,9 @@ def _trigger(path: dict[str, Any]) -> tuple[str, Any]:
     return ("input", path["input"]) if path.get("input") else ("spontaneous", None)
 
 
-def _free(name: str, used: set[str]) -> str:
-    """Return the name, with a number if it is used; it is used then."""
-    number, free = 1, name
-    while free in used:
-        number += 1
-        free = f"{name}#{number}"
-    used.add(free)
-    return free
-
-
 def _with_own_names(chains: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     used: set[str] = set()
-    return [{**chain, "name": _free(chain["name"], used)} for chain in chains]
+    return [{**chain, "name": free_name(chain["name"], used)} for chain in chains]
 
 
 def span(document: Document, item: dict[str, Any], place: Place, key: str) -> float | None:

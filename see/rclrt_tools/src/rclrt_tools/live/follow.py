@@ -44,7 +44,29 @@ def probed_files(proc: Path = Path("/proc")) -> list[Path]:
     return sorted(found)
 
 
-class Tail:
+class _Growing:
+    """A file to which its writer adds chunks, and how far it has been read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stream = open_file(path)
+        self.callbacks: dict[int, Entry] = {}
+        self.missed = self.earlier = 0
+        self._at = layout.HEADER.size
+        self._chunks = 0
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._stream)
+
+    def _read(self, at: int, size: int) -> bytes:
+        data = os.pread(self._stream, size, at)
+        if len(data) < size:
+            raise TraceError(f"{self.path}: somebody has cut it short")
+        return data
+
+
+class Tail(_Growing):
     """What is new in a trace file that grows; the same as `Follower`.
 
     What was there when it was opened is passed over and counts as `earlier`.
@@ -60,13 +82,8 @@ class Tail:
     left_by = "ended"  # Its process leaves the file, however it ends.
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._stream = open_file(path)
-        self.callbacks: dict[int, Entry] = {}
-        self.missed = self.earlier = 0
-        self._at = layout.HEADER.size
+        super().__init__(path)
         self._known = 0
-        self._chunks = 0
         try:
             self.header = self._header()
             self.process = self._process()
@@ -76,10 +93,6 @@ class Tail:
         except BaseException:
             os.close(self._stream)
             raise
-
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._stream)
 
     def runs(self) -> bool | None:
         """Return whether its process still runs."""
@@ -141,12 +154,6 @@ class Tail:
             raise TraceError(f"{self.path}: its process has ended") from error
         return Process(number, Path("/proc/self/ns/pid").stat().st_ino, born, printable(name))
 
-    def _read(self, at: int, size: int) -> bytes:
-        data = os.pread(self._stream, size, at)
-        if len(data) < size:
-            raise TraceError(f"{self.path}: somebody has cut it short")
-        return data
-
 
 MAX_CHUNKS = 100_000
 MAX_NAMES = 1 << 23
@@ -186,7 +193,7 @@ class _Ring:
     next: int = 0  # record
 
 
-class Follower:
+class Follower(_Growing):
     """A live trace and how far it has been read.
 
     Attributes
@@ -211,25 +218,17 @@ class Follower:
     left_by = "killed"  # A process that ends removes its file.
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._stream = open_file(path)
+        super().__init__(path)
         begin = read_process(self._stream)
         if begin is None:
             os.close(self._stream)
             raise TraceError(f"{path}: this is no live trace")
         self.header: layout.Header = begin[0]
         self.process: Process = begin[1]
-        self.callbacks: dict[int, Entry] = {}
         self.entries: list[bytes] = []
-        self.missed = self.earlier = 0
         self._rings: list[_Ring] = []
-        self._at = layout.HEADER.size
-        self._chunks = self._names = 0
+        self._names = 0
         self._has_polled = False
-
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._stream)
 
     def runs(self) -> bool | None:
         """Return whether its process still runs; None: it does, in another PID namespace.
@@ -327,9 +326,3 @@ class Follower:
     def _head(self, ring: _Ring) -> int:
         (head,) = layout.LOST.unpack(self._read(ring.at, layout.LOST.size))
         return int(head)
-
-    def _read(self, at: int, size: int) -> bytes:
-        data = os.pread(self._stream, size, at)
-        if len(data) < size:
-            raise TraceError(f"{self.path}: somebody has cut it short")
-        return data

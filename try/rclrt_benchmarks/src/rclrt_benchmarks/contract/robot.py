@@ -115,21 +115,8 @@ class Robot:
         command = self.command(executor, seconds, *more)
         return self.run(["env", f"RCLRT_TRACE={folder}", *command], seconds)
 
-    def watched(
-        self,
-        watch: Watch,
-        executor: str,
-        seconds: float,
-        *more: str,
-        meanwhile: Callable[[subprocess.Popen[str], Live], None] = lambda child, live: None,
-    ) -> Report:
-        """Run it under one of our executors and watch it, but for its beginning and end.
-
-        Parameters
-        ----------
-        meanwhile
-            Called once a round of the watch.
-        """
+    def watched(self, watch: Watch, executor: str, seconds: float, *more: str) -> Report:
+        """Run it under one of our executors and watch it, but for its beginning and end."""
 
         def beside(child: subprocess.Popen[str]) -> None:
             wait_for(child)
@@ -137,7 +124,6 @@ class Robot:
             end = time.monotonic() + seconds
             while child.poll() is None and time.monotonic() < end:
                 live.step()
-                meanwhile(child, live)
                 time.sleep(PAUSE_S)
             live.close()
             if child.poll() is None:
