@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from models import model
 from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.round_robin import by_arrivals, starvation_free
@@ -18,7 +17,7 @@ from rclrt_analysis.bounds.unit import Rows
 from rclrt_analysis.bounds.wait_set import may_precede, queued, windows
 from rclrt_analysis.model import Callback, Kind
 from rclrt_analysis.simulation import simulate
-from test_system_bounds import analysed, bounds, reason, subscription, timer
+from test_system_bounds import analysed, bounds, reason, subscription, system_of, timer
 
 SINGLE = "{name: e, kind: wait_set_single}"
 REGISTERED = "distro: foxy\n"
@@ -75,10 +74,9 @@ def test_without_a_known_order_all_of_a_kind_may_come_first() -> None:
     # In order "a" waits for the others once, and is the first of the next window.
     assert found["foxy"]["a"] == 5 + 6 + 1
     assert found["jazzy"]["a"] == 6 + 2 * 5 + 1
-    text = "".join(f"  - {{{line}}}\n" for line in lines)
     seen = {}
     for distro in found:
-        system = model(f"distro: {distro}\nexecutors: [{SINGLE}]\ncallbacks:\n{text}")
+        system = system_of(SINGLE, *lines, rest=f"distro: {distro}\n")
         phases = {"a": 1, "b": 0, "c": 0}  # "a" comes just after the first polling point.
         runs = [simulate(system, 30_000_000, seed, offsets=phases) for seed in range(20)]
         seen[distro] = max(run.worst()["a"][0] for run in runs)

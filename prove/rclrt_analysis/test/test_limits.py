@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from models import make_system, model, shipped
+from models import make_system, shipped
 from rclrt_analysis.bounds import effort, nonpreemptive_edf, unit
 from rclrt_analysis.bounds.activation import Activation, urgencies
 from rclrt_analysis.bounds.analyse import analyse
@@ -24,7 +24,7 @@ from rclrt_analysis.model import ExecutorKind, System
 from rclrt_analysis.report import to_text
 from rclrt_analysis.sensitivity import sensitivity
 from rclrt_analysis.simulation import SimulationError, simulate
-from test_system_bounds import EVENTS, analysed, bounds, reason, subscription, timer
+from test_system_bounds import EVENTS, analysed, bounds, reason, subscription, system_of, timer
 
 LAYERS = 80
 EXECUTORS = {
@@ -112,8 +112,7 @@ def test_deadlines_beyond_the_limit_are_not_looked_at(monkeypatch: pytest.Monkey
 
 
 def doubling() -> System:
-    lines = "".join(f"  - {{{line}}}\n" for line in forks_and_joins("fifo", 0))
-    return model(f"executors: [{EXECUTORS['fifo']}]\ncallbacks:\n{lines}")
+    return system_of(EXECUTORS["fifo"], *forks_and_joins("fifo", 0))
 
 
 def test_a_simulation_ends_with_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,8 +181,7 @@ def test_equal_names_equal_priorities_and_full_load_are_answered() -> None:
     full = analysed(EXECUTORS["priority_events"], *same)
     assert set(bounds(full).values()) == {None}
     assert "fills the processor" in reason(full)
-    assert analyse(model(f"executors: [{EXECUTORS['isolated']}]\ncallbacks:\n"
-                         f"  - {{{same[0]}}}\n  - {{{same[1]}}}\n")).met  # fmt: skip
+    assert analysed(EXECUTORS["isolated"], *same[:2]).met
 
 
 def test_margins_end_with_their_effort_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,8 +222,7 @@ def reasons(result: Result) -> dict[str, str]:
 def test_what_settles_has_bounds_that_the_simulation_keeps() -> None:
     result = analysed(EVENTS, *loop(4), rest=LATE)
     assert bounds(result) == {"x": 5, "a": 19, "b": 15}
-    text = "".join(f"  - {{{line}}}\n" for line in loop(4))
-    seen = simulate(model(f"executors: [{EVENTS}]\ncallbacks:\n{text}{LATE}"), 1000 * MS).worst()
+    seen = simulate(system_of(EVENTS, *loop(4), rest=LATE), 1000 * MS).worst()
     assert all(seen[b.name][0] <= (b.bound or 0) for b in result.callbacks)
 
 
@@ -276,8 +273,7 @@ def unsettled(count: int, settled: int) -> dict[str, Local]:
     change.
     """
     lines = [timer(f"t{i}", 1000, 0.001, 1) for i in range(count + settled)]
-    text = "".join(f"  - {{{line}}}\n" for line in lines)
-    system = model(f"executors: [{EVENTS}]\ncallbacks:\n{text}")
+    system = system_of(EVENTS, *lines)
     unit = Unit(system, system.executors, system.callbacks, urgencies(system), 0)
     rounds = 0
 

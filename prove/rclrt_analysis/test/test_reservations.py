@@ -16,7 +16,7 @@ from rclrt_analysis.bounds.supply import DEDICATED, Supply, longest_busy
 from rclrt_analysis.bounds.taskset import higher_or_equal, make_taskset
 from rclrt_analysis.model import ModelError
 from rclrt_analysis.simulation import simulate
-from test_system_bounds import analysed, bounds, reason, subscription, timer
+from test_system_bounds import analysed, bounds, reason, subscription, system_of, timer
 
 TWO_OF_FIVE = ", reservation: {budget_ms: 2, period_ms: 5}"
 PAIR = [timer("a", 50, 3, 2), timer("b", 100, 4, 1)]
@@ -96,8 +96,7 @@ def test_what_has_no_work_waits_for_the_thread_all_the_same(kind: str) -> None:
     # is left of a period.
     least_sure = 26 + (4 if kind == "priority_events" else 0)  # Its timer thread waits for two.
     result = analysed(executor, *lines)
-    text = "".join(f"  - {{{line}}}\n" for line in lines)
-    system = model(f"executors: [{executor}]\ncallbacks:\n{text}")
+    system = system_of(executor, *lines)
     for seed in range(60):
         for name, (seen, _) in simulate(system, 2 * 10**9, seed).worst().items():
             assert seen <= (bounds(result)[name] or 0) * 1_000_000
@@ -208,18 +207,16 @@ def test_what_no_bound_covers_is_refused(
 def test_a_reservation_that_cannot_be_is_refused_with_its_line(
     executor: str, expected: str
 ) -> None:
-    lines = "".join(f"  - {{{line}}}\n" for line in PAIR)
     with pytest.raises(ModelError, match=r"test\.yaml:3") as caught:
-        model(f"executors: [{{name: e, {executor}}}]\ncallbacks:\n{lines}")
+        system_of(f"{{name: e, {executor}}}", *PAIR)
     assert expected in str(caught.value)
 
 
 def test_a_callback_without_a_group_is_not_in_the_group_of_its_name() -> None:
     two = [timer("g", 50, 1, 2), timer("b", 100, 1, 1) + ", group: g"]
-    lines = "".join(f"  - {{{line}}}\n" for line in two)
-    isolated = "executors: [{name: e, kind: isolated, reservation: {budget_ms: 3, period_ms: 5}}]"
+    isolated = "{name: e, kind: isolated, reservation: {budget_ms: 3, period_ms: 5}}"
     with pytest.raises(ModelError, match=r"add up to 1\.200"):
-        model(f"{isolated}\ncallbacks:\n{lines}")
+        system_of(isolated, *two)
     pool = analysed("{name: e, kind: preemptive, threads: 1}", *two)
     assert "1 threads for 2 groups" in reason(pool)
 

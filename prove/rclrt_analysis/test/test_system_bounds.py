@@ -11,15 +11,19 @@ from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.taskset import make_taskset
-from rclrt_analysis.model import ModelError
+from rclrt_analysis.model import ModelError, System
 from rclrt_analysis.simulation import chain_latencies, simulate
 
 MS = 1_000_000
 
 
-def analysed(executors: str, *callbacks: str, rest: str = "", method: str = "exact") -> Result:
+def system_of(executors: str, *callbacks: str, rest: str = "") -> System:
     lines = "".join(f"  - {{{callback}}}\n" for callback in callbacks)
-    return analyse(model(f"executors: [{executors}]\ncallbacks:\n{lines}{rest}"), method)
+    return model(f"executors: [{executors}]\ncallbacks:\n{lines}{rest}")
+
+
+def analysed(executors: str, *callbacks: str, rest: str = "", method: str = "exact") -> Result:
+    return analyse(system_of(executors, *callbacks, rest=rest), method)
 
 
 def timer(
@@ -89,9 +93,7 @@ def test_what_publishes_late_makes_less_jitter() -> None:
     assert bounds(analysed(two, *lines))["low"] == 10 + 2 * 6
     lines[0] = timer("t", 20, 10, 9, after)
     assert bounds(analysed(two, *lines))["low"] == 10 + 6
-    system = model(
-        f"executors: [{two}]\ncallbacks:\n" + "".join(f"  - {{{line}}}\n" for line in lines)
-    )
+    system = system_of(two, *lines)
     for seed in range(5):
         run = simulate(system, 2_000 * MS, seed, random_work=True)
         starts = {job.sequence: job.start for job in run.jobs}
@@ -179,8 +181,7 @@ def test_a_subscriber_more_urgent_than_its_publisher_runs_before_the_publisher_h
     result = analysed(ISOLATED, *lines)
     # What is more urgent than the publisher counts for it, whatever it is released by.
     assert bounds(result) == {"t": 35, "s": 35, "between": 25}
-    text = "".join(f"  - {{{line}}}\n" for line in lines)
-    system = model(f"executors: [{ISOLATED}]\ncallbacks:\n{text}")
+    system = system_of(ISOLATED, *lines)
     together = {"t": 0, "between": 0}
     worst = simulate(system, 2000 * MS, offsets=together).worst()
     assert {name: response // MS for name, (response, _) in worst.items()}["t"] == 35
@@ -214,8 +215,7 @@ def test_a_job_with_nothing_left_to_do_ends_before_what_is_released_at_that_inst
     lines = [timer("high", 40, 11, 9), timer("middle", 84, 11, 8), timer("low", 100, 18, 1)]
     lines += [subscription("sink", 0, "low", ", priority: 9")]
     assert bounds(analysed(ISOLATED, *lines))["low"] == 40
-    text = "".join(f"  - {{{line}}}\n" for line in lines)
-    system = model(f"executors: [{ISOLATED}]\ncallbacks:\n{text}")
+    system = system_of(ISOLATED, *lines)
     run = simulate(system, 100 * MS, offsets={"high": 0, "middle": 0, "low": 0})
     assert run.worst()["low"][0] == 40 * MS
 
@@ -226,8 +226,7 @@ def test_a_chain_that_waits_for_another_to_start_is_outside_of_its_bound() -> No
     rest = "chains: [{name: c, callbacks: [a, f], semantics: latency}]\n"
     executor = "{name: e, kind: wait_set_multi, cores: [0, 1, 2]}"
     result = analysed(executor, *lines, rest=rest)
-    text = "".join(f"  - {{{line}}}\n" for line in lines)
-    system = model(f"executors: [{executor}]\ncallbacks:\n{text}{rest}")
+    system = system_of(executor, *lines, rest=rest)
     run = simulate(system, 900 * MS, offsets={"a": 37 * MS, "b": 287 * MS})
     bound = result.chains[0].bound or 0
     assert max(chain_latencies(run, system.chains[0])) == 334 * MS > bound
@@ -392,8 +391,7 @@ FAN_IN = [
 
 
 def test_a_group_hands_on_the_earliest_deadline_that_it_has_taken() -> None:
-    text = "".join(f"  - {{{line}}}\n" for line in FAN_IN)
-    system = model(f"executors: [{BY_DEADLINE}]\ncallbacks:\n{text}")
+    system = system_of(BY_DEADLINE, *FAN_IN)
     result = analyse(system)
     phases = {"a": 0, "b": 10 * MS, "t": 12 * MS}
     seen = simulate(system, 900 * MS, offsets=phases).worst()["t"][1]
@@ -436,8 +434,7 @@ def test_preemptive_edf_stops_what_is_due_later() -> None:
 def test_what_one_of_several_has_published_may_be_due_first() -> None:
     lines = [timer("a", 40, 1), timer("b", 200, 1), timer("d", 100, 4, None, ", deadline_ms: 60")]
     lines += [subscription("c1", 8, "a, b"), subscription("c2", 8, "a, b")]
-    text = "".join(f"  - {{{line}}}\n" for line in lines)
-    system = model(f"executors: [{BY_DEADLINE}]\ncallbacks:\n{text}")
+    system = system_of(BY_DEADLINE, *lines)
     seen = simulate(system, 900 * MS, offsets={"a": 0, "b": 150 * MS, "d": 0}).worst()["d"][1]
     assert seen >= 21 * MS, "c1 and c2 are due when a is"
     assert (bounds(analyse(system))["d"] or 0) * MS >= seen
@@ -465,8 +462,7 @@ def test_without_any_deadline_a_job_waits_for_what_came_before_it_was_released()
     # Each x comes at 1 and 81, before "b" is released at 90; and again at 161 before it begins.
     result = analysed(BY_DEADLINE, *lines)
     phases = {"a": 0, **{f"x{i}": MS for i in range(4)}}
-    text = "".join(f"  - {{{line}}}\n" for line in lines)
-    system = model(f"executors: [{BY_DEADLINE}]\ncallbacks:\n{text}")
+    system = system_of(BY_DEADLINE, *lines)
     seen = simulate(system, 900 * MS, offsets=phases).worst()["b"][0]
     assert seen == 121 * MS
     assert (bounds(result)["b"] or 0) >= 121
