@@ -82,7 +82,7 @@ def build(folder: Path, prefix: Path, package: str, lines: str, main: str) -> Pa
 
 def test_a_program_on_rcl_is_built_anywhere_and_starts(tmp_path: Path, prefix: Path) -> None:
     others = "".join(f"find_package({package} REQUIRED)\n" for package in BELOW_ROS)
-    main = (ROOT / "try/rclrt_examples/01_first_node/main.cpp").read_text(encoding="utf-8")
+    main = (ROOT / "ros/rclrt_rcl/example/first_node.cpp").read_text(encoding="utf-8")
     once = main.replace("executor.spin();", "if (argc < 2) executor.spin();")
     robot = build(tmp_path, prefix, "rclrt_rcl", f"{others}find_package(rclrt_rcl REQUIRED)", once)
     run(robot, "once")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from models import ROOT
 
-PROGRAM = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_examples" / "first_node"
+PROGRAM = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_rcl" / "first_node"
 
 
 def rclrt(
