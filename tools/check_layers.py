@@ -110,7 +110,7 @@ LAYERS = {
     "rclrt_benchmarks": _layer(
         *_FRONT_ENDS, "rclrt_reference_interfaces", "rclrt_analysis", "rclrt_tools"
     ),
-    "rclrt_examples": _layer(*_FRONT_ENDS, *_REFERENCE),
+    "rclrt_examples": _layer(*_FRONT_ENDS, "rclrt_micro", "rclrt_agent"),
 }
 
 # The analysis needs no ROS; but what it has seen may be told to ROS, where there is one. What the
