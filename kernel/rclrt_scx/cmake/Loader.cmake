@@ -40,10 +40,8 @@ set_target_properties(rclrt_scx_cli PROPERTIES OUTPUT_NAME scx)
 
 if(RCLRT_BUILD_TESTS)
   add_executable(scx_guest test/guest/main.cpp test/guest/worker.cpp test/guest/order.cpp
-    test/guest/budgets.cpp
-    test/guest/sharing.cpp test/guest/life.cpp test/guest/tools.cpp
-    test/guest/claims.cpp test/guest/damage.cpp test/guest/many.cpp test/guest/mix.cpp
-    test/guest/hotplug.cpp test/guest/bounded.cpp test/guest/common.cpp)
+    test/guest/sharing.cpp test/guest/life.cpp test/guest/claims.cpp test/guest/damage.cpp
+    test/guest/mix.cpp test/guest/bounded.cpp)
   target_include_directories(scx_guest PRIVATE test/guest src)
   find_package(Threads REQUIRED)
   target_link_libraries(scx_guest PRIVATE rclrt_scx Threads::Threads)

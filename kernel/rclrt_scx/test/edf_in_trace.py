@@ -3,7 +3,7 @@
 """Whether threads ran in the order of their deadlines, by the kernel's own trace.
 
 An outsider: it knows nothing of the scheduler, and shares no code with it. From the trace come the
-switches and wake-ups, and the lines of the threads themselves (guest/worker.hpp): when which
+switches and wake-ups, and the lines of the threads themselves (guest/scenarios.hpp): when which
 deadline, CPUs and budget count. While a thread changes one of them nobody outside knows which of
 the two holds. Then it has the one that accuses less: the later deadline while it waits, the
 earlier one while it runs, the CPUs that are in both.

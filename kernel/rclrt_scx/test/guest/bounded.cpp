@@ -21,7 +21,6 @@
 #include <sstream>
 
 #include "scenarios.hpp"
-#include "worker.hpp"
 
 namespace guest
 {
@@ -151,7 +150,7 @@ std::string run_set(rclrt_scx::Client & client, Set & set)
   return why;
 }
 
-std::string sets_of_periodic_threads_run()
+SCENARIO(alone, 1, sets_of_periodic_threads_run)
 {
   Stage stage(0);
   std::vector<Set> sets = read_sets();
@@ -172,14 +171,4 @@ std::string sets_of_periodic_threads_run()
 }
 
 }  // namespace
-
-Scenarios bounded_scenarios()
-{
-  return {
-#define SCENARIO(name) {#name, name}
-    SCENARIO(sets_of_periodic_threads_run),
-#undef SCENARIO
-  };
-}
-
 }  // namespace guest

@@ -37,12 +37,9 @@ void go_past_wrong_claims(Worker & late, int64_t work_ms)
   }
 }
 
-std::string who_was_passed_over_for_a_wrong_claim_takes_the_place_of_the_latest()
+SCENARIO(alone, 2, who_was_passed_over_for_a_wrong_claim_takes_the_place_of_the_latest)
 {
   const auto others = static_cast<std::size_t>(cpu_count() - 1);
-  if (others < 1) {
-    return "skip: needs two CPUs";
-  }
   Stage stage(static_cast<int>(others) + 1);  // This thread keeps its own CPU.
   const auto name = [](std::size_t job) { return std::string(1, static_cast<char>('A' + job)); };
   for (std::size_t i = 0; i < others; ++i) {  // The first is the latest, and the shortest.
@@ -65,7 +62,7 @@ std::string who_was_passed_over_for_a_wrong_claim_takes_the_place_of_the_latest(
   return {};
 }
 
-std::string a_cpu_is_not_said_to_run_nothing_while_its_thread_can_run()
+SCENARIO(alone, 1, a_cpu_is_not_said_to_run_nothing_while_its_thread_can_run)
 {
   Stage stage(1, 0);
   const volatile rclrt_scx_cpu * const cpus = cpus_of_the_scheduler();
@@ -79,7 +76,7 @@ std::string a_cpu_is_not_said_to_run_nothing_while_its_thread_can_run()
   return said == deadline ? "" : "said " + std::to_string(said);
 }
 
-std::string one_that_becomes_later_without_a_word_gives_way_within_a_tick()
+SCENARIO(alone, 1, one_that_becomes_later_without_a_word_gives_way_within_a_tick)
 {
   Stage stage(2, 0);
   stage[0].go(1000, 0, [&stage] {
@@ -89,13 +86,10 @@ std::string one_that_becomes_later_without_a_word_gives_way_within_a_tick()
   });
   stage[1].go(2000, 10);
   sleep_ms(200);  // Not awake before: at that, the scheduler would look.
-  if (!wait_all(stage.workers)) {
-    return "hangs: " + stage.log.text();
-  }
-  return stage.log.text() == "A+ B+ B- A-" ? "" : stage.log.text();
+  return expect(stage, "A+ B+ B- A-");
 }
 
-std::string only_one_that_sleeps_is_asleep()
+SCENARIO(alone, 1, only_one_that_sleeps_is_asleep)
 {
   Stage stage(2, 0);
   std::atomic<int> itself{-1};
@@ -123,7 +117,7 @@ std::string only_one_that_sleeps_is_asleep()
   return stage[0].slot().is_asleep() ? "" : "one that sleeps again is not";
 }
 
-std::string a_job_whose_deadline_is_cleared_at_its_end_is_counted()
+SCENARIO(alone, 1, a_job_whose_deadline_is_cleared_at_its_end_is_counted)
 {
   Stage stage(2, 0);
   const auto work = [&stage](std::size_t who, int64_t ms) {
@@ -145,7 +139,7 @@ std::string a_job_whose_deadline_is_cleared_at_its_end_is_counted()
                ", " + std::to_string(good.jobs) + " " + std::to_string(good.misses);
 }
 
-std::string several_in_background_get_no_more_than_the_reserve()
+SCENARIO(alone, 1, several_in_background_get_no_more_than_the_reserve)
 {
   Stage stage(1, 0);
   const Background background[] = {Background(0), Background(0), Background(0)};
@@ -170,7 +164,7 @@ std::string several_in_background_get_no_more_than_the_reserve()
 }
 
 /// With a watchdog of one second.
-std::string a_nice_thread_among_many_busy_ones_is_not_forgotten()
+SCENARIO(alone, 1, a_nice_thread_among_many_busy_ones_is_not_forgotten)
 {
   Stage stage(0);
   std::vector<std::unique_ptr<Background>> busy;
@@ -194,7 +188,7 @@ std::string a_nice_thread_among_many_busy_ones_is_not_forgotten()
 }
 
 /// Several times: a thread of the kernel that wakes while it is alone tells the scheduler how far it is.
-std::string one_that_was_alone_goes_on_beside_two_that_wake()
+SCENARIO(alone, 1, one_that_was_alone_goes_on_beside_two_that_wake)
 {
   Stage stage(2, 0);
   Background alone(0);
@@ -217,7 +211,7 @@ std::string one_that_was_alone_goes_on_beside_two_that_wake()
 }
 
 /// Weights are 1024 and 110: nine to one.
-std::string a_nice_thread_gets_less_than_another()
+SCENARIO(alone, 1, a_nice_thread_gets_less_than_another)
 {
   Stage stage(0);
   Background normal(0);
@@ -235,7 +229,7 @@ std::string a_nice_thread_gets_less_than_another()
 }
 
 /// Several times, as it depends on how far the nice one is ahead.
-std::string who_wakes_beside_a_nice_one_does_not_keep_the_others_waiting()
+SCENARIO(alone, 1, who_wakes_beside_a_nice_one_does_not_keep_the_others_waiting)
 {
   Stage stage(0);
   Background normal(0);
@@ -257,7 +251,7 @@ std::string who_wakes_beside_a_nice_one_does_not_keep_the_others_waiting()
 }
 
 /// To be run while `scx load` runs: in force means that every thread may have a slot.
-std::string who_can_open_can_bind()
+SCENARIO(alone, 1, who_can_open_can_bind)
 {
   std::string why;
   become_fifo(90);
@@ -273,24 +267,4 @@ std::string who_can_open_can_bind()
 }
 
 }  // namespace
-
-Scenarios claims_scenarios()
-{
-  return {
-#define SCENARIO(name) {#name, name}
-    SCENARIO(who_was_passed_over_for_a_wrong_claim_takes_the_place_of_the_latest),
-    SCENARIO(a_cpu_is_not_said_to_run_nothing_while_its_thread_can_run),
-    SCENARIO(one_that_becomes_later_without_a_word_gives_way_within_a_tick),
-    SCENARIO(only_one_that_sleeps_is_asleep),
-    SCENARIO(a_job_whose_deadline_is_cleared_at_its_end_is_counted),
-    SCENARIO(several_in_background_get_no_more_than_the_reserve),
-    SCENARIO(a_nice_thread_among_many_busy_ones_is_not_forgotten),
-    SCENARIO(who_can_open_can_bind),
-    SCENARIO(one_that_was_alone_goes_on_beside_two_that_wake),
-    SCENARIO(a_nice_thread_gets_less_than_another),
-    SCENARIO(who_wakes_beside_a_nice_one_does_not_keep_the_others_waiting),
-#undef SCENARIO
-  };
-}
-
 }  // namespace guest

@@ -1,13 +1,18 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory that others have written: garbage, another version's, a lie.
+// Memory that others have written: garbage, another version's, a lie. And what `scx` and the tables say.
 
+#include <grp.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "bpf_calls.hpp"
@@ -74,7 +79,7 @@ rclrt_scx_state true_state()
   return state;
 }
 
-std::string another_version_is_a_clear_error()
+SCENARIO(alone, 1, another_version_is_a_clear_error)
 {
   rclrt_scx_state state = true_state();
   state.version += 1;
@@ -96,7 +101,7 @@ std::string another_version_is_a_clear_error()
   return wrong + expect_in(why, "not of an rclrt scheduler");
 }
 
-std::string tools_of_another_version_say_so()
+SCENARIO(alone, 1, tools_of_another_version_say_so)
 {
   rclrt_scx_state state = true_state();
   state.version += 1;
@@ -114,7 +119,7 @@ uint8_t * map_slots(std::size_t bytes)
   return memory == MAP_FAILED ? nullptr : static_cast<uint8_t *>(memory);
 }
 
-std::string garbage_in_the_slots_stops_nobody()
+SCENARIO(alone, 1, garbage_in_the_slots_stops_nobody)
 {
   Stage stage(2, 0);
   const std::size_t bytes = 17 * sizeof(rclrt_scx_slot);
@@ -130,14 +135,11 @@ std::string garbage_in_the_slots_stops_nobody()
   stage[1].slot().settle();
   stage[0].go(2000, 20);
   stage[1].go(1000, 20);
-  if (!wait_all(stage.workers)) {
-    return "hangs: " + stage.log.text();
-  }
-  return stage.log.text() == "B+ B- A+ A-" ? "" : stage.log.text();
+  return expect(stage, "B+ B- A+ A-");
 }
 
 /// After `scx load --group rt`: what a member can do to make others believe that it is over.
-std::string a_member_of_the_group_cannot_forge_whether_it_is_in_force()
+SCENARIO(alone, 1, a_member_of_the_group_cannot_forge_whether_it_is_in_force)
 {
   return as_user([]() -> std::string {
     std::string why;
@@ -163,18 +165,97 @@ std::string a_member_of_the_group_cannot_forge_whether_it_is_in_force()
   });
 }
 
-}  // namespace
+// ---- What `scx` and the tables say: counts, and what is missing where it cannot load
 
-Scenarios damage_scenarios()
+rclrt_scx_cpu first_cpu()
 {
-  return {
-#define SCENARIO(name) {#name, name}
-    SCENARIO(another_version_is_a_clear_error),
-    SCENARIO(tools_of_another_version_say_so),
-    SCENARIO(garbage_in_the_slots_stops_nobody),
-    SCENARIO(a_member_of_the_group_cannot_forge_whether_it_is_in_force),
-#undef SCENARIO
-  };
+  rclrt_scx_cpu cpu{};
+  rclrt_scx::Table(RCLRT_SCX_DIRECTORY, "cpus").read(0, cpu);
+  return cpu;
 }
 
+SCENARIO(alone, 1, jobs_misses_preemptions_and_what_runs_are_told)
+{
+  Stage stage(2, 0);
+  const uint64_t preemptions = first_cpu().preemptions;
+  uint64_t runs = 0;
+  stage[0].go(60, 0, [&runs] {
+    runs = first_cpu().running_ns;
+    spin_ms(150);
+  });
+  const auto deadline = static_cast<uint64_t>(stage[0].slot().deadline());
+  sleep_ms(20);
+  stage[1].go(20, 10);
+  if (!wait_all(stage.workers)) {
+    return "hangs: " + stage.log.text();
+  }
+  const rclrt_scx_owner late = owner_of(stage[0].slot());
+  const rclrt_scx_owner good = owner_of(stage[1].slot());
+  if (late.jobs != 1 || late.misses != 1 || good.jobs != 1 || good.misses != 0) {
+    return "jobs and misses: " + std::to_string(late.jobs) + " " + std::to_string(late.misses) +
+           ", " + std::to_string(good.jobs) + " " + std::to_string(good.misses);
+  }
+  if (std::strcmp(late.comm, "A") != 0 || late.tgid != static_cast<uint32_t>(getpid())) {
+    return "the thread that has the slot is called " + std::string(late.comm);
+  }
+  if (runs != deadline) {
+    return "CPU 0 ran " + std::to_string(deadline) + " and said " + std::to_string(runs);
+  }
+  if (first_cpu().preemptions <= preemptions) {
+    return "no preemption was counted";
+  }
+  const std::string text = output_of("scx status");
+  for (const char * wanted : {"runs until, ms", "misses", "preemptions", "2 of 16 slots", " A "}) {
+    const std::string missing = expect_in(text, wanted);
+    if (!missing.empty()) {
+      return missing;
+    }
+  }
+  return {};
+}
+
+SCENARIO(alone, 1, a_thread_that_just_ends_keeps_no_slot)
+{
+  Stage stage(0);
+  rclrt_scx::Slot outlives;
+  std::thread([&] { outlives = stage.client->bind_this_thread(&stage.why); }).join();
+  if (!outlives) {
+    return stage.why;
+  }
+  uint32_t tid = 1;
+  for (int i = 0; i < 1000 && tid != 0; ++i) {
+    sleep_ms(5);
+    tid = owner_of(outlives).tid;
+  }
+  return tid == 0 ? "" : "its slot is still taken";
+}
+
+/// With nothing loaded.
+SCENARIO(alone, 1, loading_without_privilege_is_a_clear_error)
+{
+  return as_user([] { return expect_in(output_of("scx load"), "needs root"); });
+}
+
+/// As if the kernel had not what lies below the folder.
+std::string load_without(const char * folder, const std::string & wanted)
+{
+  if (mount("nothing", folder, "tmpfs", 0, nullptr) != 0) {
+    return std::string("cannot hide ") + folder;
+  }
+  const std::string text = output_of("scx load");
+  umount(folder);
+  return expect_in(text, wanted);
+}
+
+SCENARIO(alone, 1, a_kernel_without_sched_ext_is_a_clear_error)
+{
+  return load_without("/sys/kernel/sched_ext", "CONFIG_SCHED_CLASS_EXT");
+}
+
+SCENARIO(alone, 1, a_kernel_without_btf_is_a_clear_error)
+{
+  return load_without("/sys/kernel/btf", "CONFIG_DEBUG_INFO_BTF");
+}
+
+}  // namespace
 }  // namespace guest

@@ -47,7 +47,7 @@ std::string all_given_back()
   return slots_taken() == 0 ? "" : std::to_string(slots_taken()) + " slots are still taken";
 }
 
-std::string a_killed_client_loses_its_slots()
+SCENARIO(alone, 1, a_killed_client_loses_its_slots)
 {
   const pid_t child = fork();
   if (child == 0) {
@@ -69,7 +69,7 @@ std::string a_killed_client_loses_its_slots()
   return all_given_back();
 }
 
-std::string more_threads_than_slots_is_a_clear_error()
+SCENARIO(alone, 1, more_threads_than_slots_is_a_clear_error)
 {
   // The scheduler under test has 16 slots.
   Stage stage(16);
@@ -107,7 +107,7 @@ int bind_until_refused(rclrt_scx::Client & client, std::string * why)
 }
 
 /// After `scx load --group rt --slots 16`: of 16 slots a process gets 8, its user 12.
-std::string a_member_leaves_slots_to_others()
+SCENARIO(alone, 1, a_member_leaves_slots_to_others)
 {
   const std::string problem = as_user([]() -> std::string {
     std::string why;
@@ -136,7 +136,7 @@ std::string a_member_leaves_slots_to_others()
   return problem.empty() ? all_given_back() : problem;
 }
 
-std::string a_second_bind_is_refused_and_a_released_slot_is_free()
+SCENARIO(alone, 1, a_second_bind_is_refused_and_a_released_slot_is_free)
 {
   Stage stage(0);
   std::string why;
@@ -151,19 +151,13 @@ std::string a_second_bind_is_refused_and_a_released_slot_is_free()
 }
 
 /// As uid 1000: to be run by the script after `scx load --group rt`.
-std::string an_unprivileged_member_of_the_group_uses_deadlines()
+SCENARIO(alone, 1, an_unprivileged_member_of_the_group_uses_deadlines)
 {
-  const pid_t child = fork();
-  if (child == 0) {
-    if (setgroups(0, nullptr) != 0 || setgid(1000) != 0 || setuid(1000) != 0) {
-      std::_Exit(10);
-    }
+  return as_user([]() -> std::string {
     std::string why;
     const auto client = rclrt_scx::Client::open(&why);
     if (client == nullptr) {
-      std::printf("%s\n", why.c_str());
-      std::fflush(stdout);
-      std::_Exit(11);
+      return why;
     }
     Log log;
     Worker early(*client, log, "A");
@@ -171,35 +165,18 @@ std::string an_unprivileged_member_of_the_group_uses_deadlines()
     early.go(1000, 10);
     late.go(2000, 10);
     if (!early.slot() || !late.slot() || !early.wait_done() || !late.wait_done()) {
-      std::printf("%s\n", early.why().c_str());
-      std::fflush(stdout);
-      std::_Exit(12);
+      return "no slot, or no end: " + early.why();
     }
-    std::_Exit(late.slot().lend(now_ns() + 1) == 0 ? 0 : 13);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0
-           ? ""
-           : "status " + std::to_string(WEXITSTATUS(status));
+    return late.slot().lend(now_ns() + 1) == 0 ? "" : "it lends nothing";
+  });
 }
 
-std::string without_the_group_access_is_refused_with_the_remedy()
+SCENARIO(alone, 1, without_the_group_access_is_refused_with_the_remedy)
 {
-  const pid_t child = fork();
-  if (child == 0) {
+  return as_user([]() -> std::string {
     std::string why;
-    if (setgroups(0, nullptr) != 0 || setgid(1000) != 0 || setuid(1000) != 0) {
-      std::_Exit(10);
-    }
-    const bool refused = rclrt_scx::Client::open(&why) == nullptr;
-    std::_Exit(refused && why.find("--group") != std::string::npos ? 0 : 11);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0
-           ? ""
-           : "status " + std::to_string(WEXITSTATUS(status));
+    return rclrt_scx::Client::open(&why) == nullptr ? expect_in(why, "--group") : "not refused";
+  });
 }
 
 /// As root of a container without the capabilities that Docker does not give, with nothing of the machine but the folder.
@@ -234,7 +211,7 @@ std::string in_a_container(unsigned long flags, const std::function<std::string(
   return status == 0 ? "" : "status " + std::to_string(status) + ", see above";
 }
 
-std::string a_container_uses_deadlines_by_a_folder_that_it_may_only_read()
+SCENARIO(alone, 1, a_container_uses_deadlines_by_a_folder_that_it_may_only_read)
 {
   return in_a_container(MS_RDONLY, []() -> std::string {
     std::string why;
@@ -249,7 +226,7 @@ std::string a_container_uses_deadlines_by_a_folder_that_it_may_only_read()
 }
 
 /// After it, nobody finds the tables any more.
-std::string a_container_that_may_write_the_folder_ends_no_scheduler()
+SCENARIO(alone, 1, a_container_that_may_write_the_folder_ends_no_scheduler)
 {
   const Stage stage(0);
   const std::string problem = in_a_container(0, []() -> std::string {
@@ -263,7 +240,7 @@ std::string a_container_that_may_write_the_folder_ends_no_scheduler()
   return !problem.empty() ? problem : stage.client->in_force() ? "" : "it has ended";
 }
 
-std::string after_an_ejection_threads_go_on_and_are_told()
+SCENARIO(alone, 1, after_an_ejection_threads_go_on_and_are_told)
 {
   Stage stage(2);
   stage[0].go(1000, 300);
@@ -299,7 +276,7 @@ std::string after_an_ejection_threads_go_on_and_are_told()
 }
 
 /// Partial mode on one CPU: SCHED_OTHER outranks us, the kernel's server saves us.
-std::string beside_a_busy_fair_thread_partial_mode_still_runs()
+SCENARIO(alone, 1, beside_a_busy_fair_thread_partial_mode_still_runs)
 {
   Stage stage(1, 0);
   std::atomic<bool> stop{false};
@@ -323,7 +300,7 @@ std::string beside_a_busy_fair_thread_partial_mode_still_runs()
 }
 
 /// Medians of wake-up to first instruction. The machine counts instructions, so this is no timed test.
-std::string wake_to_run_costs_at_most_twice_that_of_fifo()
+SCENARIO(alone, 1, wake_to_run_costs_at_most_twice_that_of_fifo)
 {
   const auto measure = [](bool fifo) {
     Stage stage(1, 0);
@@ -360,24 +337,4 @@ std::string wake_to_run_costs_at_most_twice_that_of_fifo()
 }
 
 }  // namespace
-
-Scenarios life_scenarios()
-{
-  return {
-#define SCENARIO(name) {#name, name}
-    SCENARIO(a_killed_client_loses_its_slots),
-    SCENARIO(more_threads_than_slots_is_a_clear_error),
-    SCENARIO(a_second_bind_is_refused_and_a_released_slot_is_free),
-    SCENARIO(a_member_leaves_slots_to_others),
-    SCENARIO(an_unprivileged_member_of_the_group_uses_deadlines),
-    SCENARIO(without_the_group_access_is_refused_with_the_remedy),
-    SCENARIO(a_container_uses_deadlines_by_a_folder_that_it_may_only_read),
-    SCENARIO(a_container_that_may_write_the_folder_ends_no_scheduler),
-    SCENARIO(after_an_ejection_threads_go_on_and_are_told),
-    SCENARIO(beside_a_busy_fair_thread_partial_mode_still_runs),
-    SCENARIO(wake_to_run_costs_at_most_twice_that_of_fifo),
-#undef SCENARIO
-  };
-}
-
 }  // namespace guest

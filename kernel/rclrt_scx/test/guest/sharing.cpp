@@ -1,11 +1,12 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Several CPUs, several classes: who gets which CPU, and that nobody starves for ever.
+// Several CPUs, several classes: who gets which CPU, that nobody starves for ever, and CPUs that come and go.
 
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 
 #include "scenarios.hpp"
@@ -15,7 +16,7 @@ namespace guest
 namespace
 {
 
-std::string every_cpu_takes_the_earliest_that_waits()
+SCENARIO(sharing, 1, every_cpu_takes_the_earliest_that_waits)
 {
   const int cpus = cpu_count();
   const int jobs = 3 * cpus;
@@ -47,7 +48,7 @@ std::string every_cpu_takes_the_earliest_that_waits()
   return {};
 }
 
-std::string an_earlier_one_takes_the_cpu_of_the_latest()
+SCENARIO(sharing, 1, an_earlier_one_takes_the_cpu_of_the_latest)
 {
   const int cpus = cpu_count();
   Stage stage(cpus + 1);
@@ -73,12 +74,9 @@ std::string an_earlier_one_takes_the_cpu_of_the_latest()
   return stage.log.at(newcomer + "-") < end ? "" : "it did not preempt: " + stage.log.text();
 }
 
-std::string several_woken_at_once_take_a_cpu_each()
+SCENARIO(sharing, 3, several_woken_at_once_take_a_cpu_each)
 {
   const int others = cpu_count() - 1;
-  if (others < 2) {
-    return "skip: needs three CPUs";
-  }
   // This thread keeps its own CPU. The late jobs are shorter than a slice, at whose end the scheduler
   // looks anyway.
   Stage stage(2 * others);
@@ -113,11 +111,8 @@ std::string several_woken_at_once_take_a_cpu_each()
   return {};
 }
 
-std::string a_job_preempted_by_a_fifo_hog_goes_on_elsewhere()
+SCENARIO(sharing, 2, a_job_preempted_by_a_fifo_hog_goes_on_elsewhere)
 {
-  if (cpu_count() < 2) {
-    return "skip: needs two CPUs";
-  }
   Stage stage(1);
   stage[0].go(1000, 100);
   sleep_ms(30);
@@ -127,7 +122,7 @@ std::string a_job_preempted_by_a_fifo_hog_goes_on_elsewhere()
   return stage[0].wait_done() ? "" : "the job stayed behind the hog on CPU " + std::to_string(cpu);
 }
 
-std::string a_hog_with_the_earliest_deadline_leaves_the_reserve()
+SCENARIO(sharing, 1, a_hog_with_the_earliest_deadline_leaves_the_reserve)
 {
   const int cpus = cpu_count();
   Stage stage(cpus);
@@ -153,7 +148,7 @@ std::string a_hog_with_the_earliest_deadline_leaves_the_reserve()
   return stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason();
 }
 
-std::string a_starved_job_gets_turns_and_the_scheduler_stays()
+SCENARIO(sharing, 1, a_starved_job_gets_turns_and_the_scheduler_stays)
 {
   // Longer than the watchdog of the scheduler under test, which is loaded with --timeout 2000.
   const int cpus = cpu_count();
@@ -190,11 +185,8 @@ Worker & add(Stage & stage, const char * name, int cpu)
   return *stage.workers.back();
 }
 
-std::string affinity_is_respected_and_costs_nobody_else()
+SCENARIO(sharing, 2, affinity_is_respected_and_costs_nobody_else)
 {
-  if (cpu_count() < 2) {
-    return "skip: needs two CPUs";
-  }
   Stage stage(0);
   Worker & first = add(stage, "A", 1);
   Worker & second = add(stage, "B", 1);
@@ -213,11 +205,8 @@ std::string affinity_is_respected_and_costs_nobody_else()
   return stage.log.at("B-") < stage.log.at("A-") ? "" : "no preemption: " + stage.log.text();
 }
 
-std::string a_pinned_early_job_does_not_hide_later_ones_from_other_cpus()
+SCENARIO(sharing, 2, a_pinned_early_job_does_not_hide_later_ones_from_other_cpus)
 {
-  if (cpu_count() < 2) {
-    return "skip: needs two CPUs";
-  }
   Stage stage(0);
   Worker & running = add(stage, "A", 1);
   Worker & pinned = add(stage, "B", 1);
@@ -232,10 +221,7 @@ std::string a_pinned_early_job_does_not_hide_later_ones_from_other_cpus()
   pinned.go(2000, 20);  // Waits at the head of the queue, for CPU 1 alone.
   free.go(3000, 20);
   released.store(true);
-  if (!wait_all(stage.workers)) {
-    return "hangs: " + stage.log.text();
-  }
-  return stage.log.at("C-") < stage.log.at("A-") ? "" : "a CPU was idle: " + stage.log.text();
+  return expect(stage, [&] { return stage.log.at("C-") < stage.log.at("A-"); });
 }
 
 // The CPU in question is not that of the dispatcher: nobody passes by there by chance. What runs on it is
@@ -245,28 +231,22 @@ constexpr int64_t kShorterThanASliceMs = 80;
 /// Two jobs on CPU 1, A before B; then `change` makes B the earlier one.
 std::string after_a_change_from_another_cpu(void (*change)(Stage & stage))
 {
-  if (cpu_count() < 2) {
-    return "skip: needs two CPUs";
-  }
   Stage stage(2, 1);
   stage[0].go(3000, kShorterThanASliceMs);
   sleep_ms(20);
   stage[1].go(5000, 10);
   sleep_ms(5);
   change(stage);
-  if (!wait_all(stage.workers)) {
-    return "hangs: " + stage.log.text();
-  }
-  return stage.log.text() == "A+ B+ B- A-" ? "" : stage.log.text();
+  return expect(stage, "A+ B+ B- A-");
 }
 
-std::string a_queued_one_is_promoted_from_another_cpu()
+SCENARIO(sharing, 2, a_queued_one_is_promoted_from_another_cpu)
 {
   return after_a_change_from_another_cpu(
     [](Stage & stage) { stage[1].slot().lend(now_ns() + 500 * kMs); });
 }
 
-std::string a_running_one_is_demoted_from_another_cpu()
+SCENARIO(sharing, 2, a_running_one_is_demoted_from_another_cpu)
 {
   return after_a_change_from_another_cpu([](Stage & stage) {
     stage[0].slot().set_deadline(now_ns() + 9000 * kMs);
@@ -274,11 +254,8 @@ std::string a_running_one_is_demoted_from_another_cpu()
   });
 }
 
-std::string one_that_moves_to_another_cpu_preempts_there()
+SCENARIO(sharing, 2, one_that_moves_to_another_cpu_preempts_there)
 {
-  if (cpu_count() < 2) {
-    return "skip: needs two CPUs";
-  }
   Stage stage(0);
   Worker & stays = add(stage, "A", 1);
   Worker & moves = add(stage, "B", 0);
@@ -288,31 +265,91 @@ std::string one_that_moves_to_another_cpu_preempts_there()
     pin_to(1);
     stage.log.add("moved");
   });
-  if (!wait_all(stage.workers)) {
-    return "hangs: " + stage.log.text();
+  return expect(stage, "A+ B+ moved B- A-");
+}
+
+// ---- CPUs that are taken away and brought back
+
+/// CPU 1 goes and comes back while jobs run.
+SCENARIO(alone, 2, hotplug_is_survived)
+{
+  Stage stage(3);
+  for (int i = 0; i < 3; ++i) {
+    stage[static_cast<std::size_t>(i)].go(1000 + 100 * i, 100);
   }
-  return stage.log.text() == "A+ B+ moved B- A-" ? "" : stage.log.text();
+  if (!set_online(1, false)) {
+    return "skip: CPU 1 cannot be taken offline";
+  }
+  if (!wait_all(stage.workers)) {
+    return "hangs offline: " + stage.log.text();
+  }
+  stage[0].go(1000, 10);
+  if (!wait_all(stage.workers)) {
+    return "hangs offline: " + stage.log.text();
+  }
+  set_online(1, true);
+  for (int i = 0; i < 3; ++i) {
+    stage[static_cast<std::size_t>(i)].go(1000 + 100 * i, 60);
+  }
+  if (!wait_all(stage.workers)) {
+    return "hangs online: " + stage.log.text();
+  }
+  return stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason();
+}
+
+/// All CPUs but the first are away. None of them is idle.
+SCENARIO(alone, 2, a_cpu_that_is_away_is_not_chosen)
+{
+  const int cpus = cpu_count();
+  Stage stage(2);
+  bool away = true;
+  for (int cpu = 1; cpu < cpus; ++cpu) {
+    away = set_online(cpu, false) && away;
+  }
+  stage[1].go(1000, 0, [&stage] {
+    sleep_ms(40);
+    stage.log.add("woken");
+  });
+  sleep_ms(10);
+  stage[0].go(5000, 80);
+  sleep_ms(200);  // Not awake before: at that, the scheduler would look.
+  const bool done = wait_all(stage.workers);
+  for (int cpu = 1; cpu < cpus; ++cpu) {
+    set_online(cpu, true);
+  }
+  if (!away) {
+    return "skip: CPUs cannot be taken offline";
+  }
+  return done && stage.log.text() == "B+ A+ woken B- A-" ? "" : stage.log.text();
+}
+
+/// Of two threads that may run on that CPU only one waits, and so does one of the background.
+SCENARIO(alone, 2, what_waits_for_a_cpu_that_goes_away_goes_on_elsewhere)
+{
+  Stage stage(3, 1);
+  Background background(1);
+  stage[0].go(1000, 400);
+  stage[1].go(2000, 10);
+  sleep_ms(20);
+  const int64_t began = now_ns();
+  if (!set_online(1, false)) {
+    return "CPU 1 did not go";
+  }
+  const int64_t took = now_ns() - began;
+  stage[2].go(500, 10);  // It sleeps, and may run only where no CPU is any more.
+  const bool done = wait_all(stage.workers);
+  const int before = background.count();
+  sleep_ms(100);
+  const bool background_runs = background.count() > before;
+  set_online(1, true);
+  background.stop();
+  std::printf(
+    "LATENCY a CPU with threads of its own went in %.1f ms\n", static_cast<double>(took) / 1e6);
+  if (!done || !background_runs) {
+    return (done ? "the background does not run: " : "hangs: ") + stage.log.text();
+  }
+  return stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason();
 }
 
 }  // namespace
-
-Scenarios sharing_scenarios()
-{
-  return {
-#define SCENARIO(name) {#name, name}
-    SCENARIO(every_cpu_takes_the_earliest_that_waits),
-    SCENARIO(an_earlier_one_takes_the_cpu_of_the_latest),
-    SCENARIO(several_woken_at_once_take_a_cpu_each),
-    SCENARIO(a_job_preempted_by_a_fifo_hog_goes_on_elsewhere),
-    SCENARIO(a_hog_with_the_earliest_deadline_leaves_the_reserve),
-    SCENARIO(a_starved_job_gets_turns_and_the_scheduler_stays),
-    SCENARIO(affinity_is_respected_and_costs_nobody_else),
-    SCENARIO(a_pinned_early_job_does_not_hide_later_ones_from_other_cpus),
-    SCENARIO(a_queued_one_is_promoted_from_another_cpu),
-    SCENARIO(a_running_one_is_demoted_from_another_cpu),
-    SCENARIO(one_that_moves_to_another_cpu_preempts_there),
-#undef SCENARIO
-  };
-}
-
 }  // namespace guest

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "worker.hpp"
+#include "scenarios.hpp"
 
 #include <fcntl.h>
 #include <linux/futex.h>
