@@ -7,7 +7,7 @@ from setuptools import find_namespace_packages, setup
 setup(
     name="rclrt_tools",
     version="0.1.0",
-    description="The verbs of ./rclrt: traces, pages, and a look at running executors",
+    description="The verbs of rclrt: traces, pages, and a look at running executors",
     license="Apache-2.0",
     author="The rclrt Authors",
     author_email="nobody@rclrt.invalid",
@@ -18,6 +18,7 @@ setup(
     entry_points={
         "console_scripts": ["rclrt = rclrt_tools.cli:main"],
         "ros2cli.command": ["rt = rclrt_tools.ros2_command:RtCommand"],
+        "ros2doctor.checks": ["RealTimeCheck = rclrt_tools.ros2_doctor:RealTimeCheck"],
     },
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/rclrt_tools"]),

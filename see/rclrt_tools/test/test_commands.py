@@ -328,6 +328,42 @@ def test_without_a_verb_it_says_which_there_are(environment: dict[str, str]) -> 
     assert "findings" in call(environment, "--help").stdout
 
 
+# As ros2doctor calls a check; what it has for checks is a stand-in of the same names.
+AS_ROS2DOCTOR = """
+import importlib, sys, types
+names = ("ros2doctor", "ros2doctor.api", "ros2doctor.api.format")
+doctor, api, form = (sys.modules.setdefault(name, types.ModuleType(name)) for name in names)
+class Result:
+    warning = error = 0
+    def add_warning(self): self.warning += 1
+api.DoctorCheck, api.Result, form.doctor_warn = object, Result, print
+module, name = sys.argv[1].split(":")
+import rclrt_tools.doctor as looked
+looked.measure = lambda: looked.Costs(None, None, None, None, None)
+check = getattr(importlib.import_module(module), name)()
+import rclrt_tools.ros2_doctor as ours
+mend = looked.Finding("quota", looked.MEND, "may use half a CPU", "it waits")
+ours.examine = lambda *_: [mend, looked.Finding("x", looked.NOTE, "never said")]
+result = check.check()
+print(check.category(), result.warning, result.error)
+"""
+
+
+def test_ros2_doctor_is_told_what_is_to_be_mended(environment: dict[str, str]) -> None:
+    of_wheel = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    of_colcon = (ROOT / "see/rclrt_tools/setup.py").read_text(encoding="utf-8")
+    (entry,) = re.findall(r'"ros2doctor.checks": \["RealTimeCheck = ([\w.:]+)"\]', of_colcon)
+    assert f'[project.entry-points."ros2doctor.checks"]\nRealTimeCheck = "{entry}"\n' in of_wheel
+    done = subprocess.run(
+        [sys.executable, "-c", AS_ROS2DOCTOR, entry],
+        env=environment, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [
+        "may use half a CPU (it waits). What mends it: ros2 rt doctor",
+        "real-time 1 0",
+    ], done.stderr
+
+
 FOLDER = ROOT / "docs" / "tutorials"
 TUTORIAL = (FOLDER / "deadlines.md").read_text(encoding="utf-8")
 
