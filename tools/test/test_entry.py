@@ -155,6 +155,14 @@ def test_the_script_of_this_tree_gives_help_of_every_verb() -> None:
             assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("words", [["scx"], ["scx", "help"], ["scx", "--help"]])
+def test_to_ask_for_help_of_the_scheduler_builds_nothing(tree: Tree, words: list[str]) -> None:
+    result = tree.run(*words)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "Verbs: load, unload, " in result.stdout
+    assert not (tree.root / ".rclrt").exists()
+
+
 def test_what_a_folder_of_the_user_has_is_not_imported(tmp_path: Path) -> None:
     for name in ("argparse", "jsonschema", "rclrt_analysis", "rclrt_tools", "numpy"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Load, unload, look at and check the EDF scheduler of the kernel.
 
-`./rclrt scx help` prints the options of each. The first call builds it (docs/how-to/edf.md).
+Verbs: load, unload, unit, status, top, record, check. The first call of one builds it
+(docs/how-to/edf.md); from then on `./rclrt scx help` prints the options of each.
 """
 
 from __future__ import annotations
