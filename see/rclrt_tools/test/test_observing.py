@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import struct
@@ -17,7 +18,7 @@ from programs import rclrt
 from rclrt_analysis.model import System
 from rclrt_analysis.simulation import simulate
 from rclrt_tools.arguments import trace_files
-from rclrt_tools.cli import main
+from rclrt_tools.cli import build_parser, main
 from rclrt_tools.observe.advice import advise, parameters
 from rclrt_tools.preload import environment
 from rclrt_tools.trace import Trace, layout, read_trace, write_trace
@@ -93,6 +94,49 @@ def test_a_folder_stands_for_its_traces(tmp_path: Path) -> None:
         tmp_path / "b.trace",
         Path("c.trace"),
     ]
+
+
+def taking_traces() -> list[str]:
+    """Return the verbs that take trace files: those of `trace`, and watch."""
+    parser, found = build_parser(), []
+
+    def look(inside: argparse.ArgumentParser, words: str) -> None:
+        for action in inside._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, verb in action.choices.items():
+                    look(verb, f"{words} {name}".strip())
+            elif action.metavar in ("TRACE", "FOLDER") and action.nargs in ("*", "+"):
+                found.append(words)
+
+    look(parser, "")
+    return found
+
+
+def test_every_verb_takes_a_folder_in_the_place_of_its_traces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described = tmp_path / "robot.yaml"
+    described.write_text(f"schema: 1\nname: test\n{WAIT_SET}", encoding="utf-8")
+    more = {"watch": [described], "trace export": ["--mcap", tmp_path / "x.mcap"]}
+    more["trace page"] = ["--output", tmp_path / "x.html"]
+    for name in ("full", "empty"):
+        (tmp_path / name).mkdir()
+    for name, trace in traces_of(model(WAIT_SET)):
+        write_trace(trace, tmp_path / "full" / f"{name}.trace")
+    files = sorted((tmp_path / "full").glob("*.trace"))
+    verbs = taking_traces()
+    assert {"watch", "trace info", "trace order", "trace model", "trace advise"} <= {*verbs}
+    assert len(verbs) == 9
+    for verb in verbs:
+        words = [*verb.split(), *map(str, more.get(verb, []))]
+        told = []
+        for given in ([tmp_path / "full"], files):
+            status = main([*words, *map(str, given)])
+            told.append((status, capsys.readouterr()))
+        assert told[0] == told[1], verb
+        assert told[0][0] in (0, 1), (verb, told)
+        assert main([*words, str(tmp_path / "empty")]) == 2
+        assert f"{tmp_path}/empty: no *.trace in this folder" in capsys.readouterr().err, verb
 
 
 def test_the_summary_counts_by_process_and_says_what_is_missing(tmp_path: Path) -> None:

@@ -72,10 +72,19 @@ def keep_apart(written: list[Path], read: list[Path]) -> None:
 
 
 def trace_files(paths: list[Path]) -> list[Path]:
-    """Return these files; in place of a folder, as `./rclrt observe` makes one, its trace files."""
+    """Return these files; in place of a folder, as `rclrt observe` makes one, its trace files.
+
+    Raises
+    ------
+    ValueError
+        A folder has none; the text names it.
+    """
     found: list[Path] = []
     for path in paths:
-        found += sorted(path.glob("*.trace")) if path.is_dir() else [path]
+        files = sorted(path.glob("*.trace")) if path.is_dir() else [path]
+        if not files:
+            raise ValueError(f"{path}: no *.trace in this folder")
+        found += files
     return found
 
 

@@ -31,7 +31,9 @@ def _positive(text: str) -> float:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="the system, YAML")
-    parser.add_argument("traces", type=Path, nargs="*", metavar="TRACE", help="instead of live")
+    parser.add_argument(
+        "traces", type=Path, nargs="*", metavar="TRACE", help="files or folders, instead of live"
+    )
     parser.add_argument(
         "--plan", type=Path, metavar="FILE", help="what ./rclrt plan has chosen for the model"
     )

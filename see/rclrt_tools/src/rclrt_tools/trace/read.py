@@ -300,9 +300,10 @@ def named_traces(paths: list[Path]) -> list[tuple[str, Trace]]:
     TraceError
         One cannot be read, or there is none.
     """
-    files = trace_files(paths)
-    if not files:
-        raise TraceError(f"{paths[0]}: no *.trace in this folder")
+    try:
+        files = trace_files(paths)
+    except ValueError as error:
+        raise TraceError(str(error)) from error
     found: list[tuple[str, Trace]] = []
     before = 0
     for path in files:
@@ -332,7 +333,7 @@ def read_trace(path: Path, before: int = 0) -> Trace:
             others = f" after {before} of other files" if before else ""
             raise TraceError(
                 f"{path}: {reader.count} records{others}; at most {MAX_IN_MEMORY} can be looked at "
-                "here. Give fewer files, or record for a shorter time; ./rclrt trace takes files "
+                "here. Give fewer files, or record for a shorter time; rclrt trace takes files "
                 "of any length"
             )
         records = np.empty(reader.count, RECORD)

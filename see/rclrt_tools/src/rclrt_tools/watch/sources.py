@@ -52,7 +52,10 @@ def watch_files(watch: Watch, paths: list[Path]) -> None:
     begins: list[int] = []
     ends: list[int] = []
     boots = set()
-    paths = trace_files(paths)
+    try:
+        paths = trace_files(paths)
+    except ValueError as error:
+        raise TraceError(str(error)) from error
     for path in paths:
         trace = read_trace(path)
         boots.add(trace.header.boot_id)

@@ -147,8 +147,6 @@ def run(arguments: argparse.Namespace) -> int:
         offsets = dict(arguments.offset)
         folder = arguments.traces[0].resolve().name if arguments.traces[0].is_dir() else ""
         arguments.traces = trace_files(arguments.traces)
-        if not arguments.traces:
-            raise ValueError("no *.trace in this folder")
         strangers = offsets.keys() - set(arguments.traces)
         if strangers:
             raise ValueError(f"--offset {min(strangers)}: this file is not among the traces")

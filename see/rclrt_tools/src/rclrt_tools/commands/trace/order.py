@@ -25,7 +25,11 @@ def _group(text: str) -> tuple[str, str]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "traces", type=Path, nargs="+", metavar="TRACE", help="of all processes that compete"
+        "traces",
+        type=Path,
+        nargs="+",
+        metavar="TRACE",
+        help="files or folders, of all that compete",
     )
     parser.add_argument("--cpus", type=int, default=1, metavar="M", help="(%(default)s)")
     parser.add_argument(

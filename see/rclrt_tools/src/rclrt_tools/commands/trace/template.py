@@ -17,7 +17,11 @@ from rclrt_tools.places import me
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "traces", type=Path, nargs="*", metavar="TRACE", help="trace files; none: what runs now"
+        "traces",
+        type=Path,
+        nargs="*",
+        metavar="TRACE",
+        help="or folders of them; none: what runs now",
     )
     parser.add_argument(
         "--program", default="*", metavar="PATTERN", help="of what runs, only these (as in a shell)"
