@@ -191,7 +191,7 @@ void CieReader::keep(std::vector<Entry> entries, const Section & section)
     }
   } else {
     leave(
-      entries, "entries of " + name + " that are not an executor's", "./rclrt apply follows them");
+      entries, "entries of " + name + " that are not an executor's", "rclrt apply follows them");
   }
 }
 

@@ -177,7 +177,7 @@ const std::string kBody = rclrt_file("      callbacks: {/a/timer/1s: {cpu_affini
 
 std::string plan(const std::string & body, const std::string & proved, int version = 1)
 {
-  return "# A plan of ./rclrt plan for robot.yaml.\n# plan: " + std::to_string(version) +
+  return "# A plan of rclrt plan for robot.yaml.\n# plan: " + std::to_string(version) +
          "\n# model: sha256:00\n# content: sha256:" + sha256(proved) +
          "\n# machine: {\"cpus\": 8, \"kernel\": \"6.1\"}\n#\n" + body;
 }

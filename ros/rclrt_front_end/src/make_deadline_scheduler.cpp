@@ -85,7 +85,7 @@ std::shared_ptr<DeadlineScheduler> make_deadline_scheduler_with(
     if (backend == DeadlineBackend::kSchedExt) {
       tell(
         {kSubject, "the scheduler in the kernel is not to be had: " + why, 0,
-         "Load it (./rclrt scx load), or choose deadline_scheduler auto or fifo_bands"});
+         "Load it (rclrt scx load), or choose deadline_scheduler auto or fifo_bands"});
       return nullptr;
     }
     if (kernel.is_loaded()) {

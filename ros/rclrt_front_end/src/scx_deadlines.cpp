@@ -142,7 +142,7 @@ std::vector<Finding> ScxDeadlines::findings() const
        "): callbacks run under the fair class",
      0,
      "When the executor spins the next time it takes what there is then; to have the kernel's "
-     "again, ./rclrt scx load before that"}};
+     "again, rclrt scx load before that"}};
 }
 
 }  // namespace rclrt_front_end

@@ -153,7 +153,7 @@ void Watcher::open(const std::string & path)
     options_.tell(
       {"chains",
        "there are more than " + std::to_string(kMaxSources) + " live traces: not all are watched",
-       0, "See ./rclrt trace list; remove from /dev/shm/rclrt-<uid> what is not ours"});
+       0, "See rclrt trace list; remove from /dev/shm/rclrt-<uid> what is not ours"});
     refused_.insert(path);
     return;
   }
@@ -326,14 +326,14 @@ void Watcher::tell_of(const WatchedChain & chain, int64_t now)
       {subject,
        "nothing new for more than " +
          in_ms(chain.watch.chain().silent_after.value_or(rclrt_core::Duration(0))),
-       0, "See whether its callbacks run: ./rclrt top"});
+       0, "See whether its callbacks run: rclrt top"});
   }
   const rclrt_core::Duration longest = report.worst.value_or(rclrt_core::Duration(0));
   const rclrt_core::Duration bound = report.bound.value_or(longest);
   if (longest > bound && above_bound_.insert(report.name).second) {
     options_.tell(
       {subject, "took " + in_ms(longest) + "; its bound is " + in_ms(bound) + ": no longer proved",
-       0, "See which assumption does not hold: ./rclrt watch"});
+       0, "See which assumption does not hold: rclrt watch"});
   }
   const ChainState worst = chain.watch.state_after(report.most_misses_in_a_row);
   if (report.deadline && (worst == ChainState::kWarn || worst == ChainState::kError)) {
@@ -344,7 +344,7 @@ void Watcher::tell_of(const WatchedChain & chain, int64_t now)
       {subject,
        "missed its deadline of " + in_ms(*report.deadline) +
          (row > 1 ? " " + std::to_string(row) + " times in a row" : ""),
-       0, "See where the time goes: ./rclrt trace record, ./rclrt model explain"});
+       0, "See where the time goes: rclrt trace record, rclrt model explain"});
   }
 }
 

@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -293,6 +294,10 @@ private:
 
 int main(int argc, char ** argv)
 {
+  if (argc == 2 && std::string(argv[1]) == "--version") {
+    std::puts("component_container_rt " RCLRT_VERSION);
+    return 0;
+  }
   rclcpp::init(argc, argv, rclcpp::InitOptions(), rclcpp::SignalHandlerOptions::None);
   const Signals signals;
   int status = 0;

@@ -190,6 +190,16 @@ protected:
   Log heard_;
 };
 
+TEST(AComponentContainer, tells_its_version)
+{
+  FILE * const asked = popen(CONTAINER " --version", "r");
+  ASSERT_NE(asked, nullptr);
+  int major = -1;
+  int minor = -1;
+  EXPECT_EQ(std::fscanf(asked, "component_container_rt %d.%d", &major, &minor), 2);
+  EXPECT_EQ(pclose(asked), 0);
+}
+
 TEST_F(ComponentContainer, runs_components_under_the_executor_and_the_attributes_of_its_parameters)
 {
   if (geteuid() != 0) {

@@ -140,7 +140,7 @@ def read_overheads(path: Path) -> dict[str, Any]:
             for name, value in content.items()
         }
     except (OSError, KeyError, TypeError, ValueError, AttributeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path}: these are no overheads of ./rclrt model calibrate") from error
+        raise ValueError(f"{path}: these are no overheads of `rclrt model calibrate`") from error
 
 
 def to_text(calibration: Calibration) -> str:

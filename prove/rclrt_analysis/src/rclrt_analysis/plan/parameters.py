@@ -131,7 +131,7 @@ def _header(plan: Plan, model: str, body: str) -> list[str]:
     result = plan.result
     executors = _executors(plan)
     lines = [
-        f"A plan of ./rclrt plan for {model}. Do not edit it: change the model, and plan again.",
+        f"A plan of rclrt plan for {model}. Do not edit it: change the model, and plan again.",
         f"plan: {VERSION}",
         f"model: sha256:{plan.opening.digest}",
         f"content: {digest(body)}",
@@ -293,7 +293,7 @@ def read_plan(path: Path) -> PlanFile:
             dict(content.get("executor", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        text = "this is no plan of ./rclrt plan, or its header was edited. Plan again"
+        text = "this is no plan of rclrt plan, or its header was edited. Plan again"
         raise ModelError([f"{path}:1: {text}"]) from error
 
 

@@ -110,7 +110,7 @@ class Imported:
 
 def to_yaml(imported: Imported) -> str:
     """Return the file, with what was left out in comments."""
-    lines = [f"# From {imported.document.path}, by ./rclrt model convert."]
+    lines = [f"# From {imported.document.path}, by rclrt model convert."]
     if imported.left_out:
         lines.append("# Not in here, or not all of it:")
         lines += [f"# - {text}" for text in imported.losses()]

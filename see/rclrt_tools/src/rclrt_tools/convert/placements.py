@@ -20,7 +20,7 @@ CLASSES = {
 ROOT = {
     "target": "",
     "overrides": "",
-    "mapper": "it derives priorities from contracts: ./rclrt plan does",
+    "mapper": "it derives priorities from contracts: rclrt plan does",
     "resources": "for the mapper: the CPUs of a model are its 'cpus'",
     "reservations": "a plan has none; give budgets to callbacks",
 }

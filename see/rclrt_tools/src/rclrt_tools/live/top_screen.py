@@ -211,7 +211,7 @@ class Top(App[str]):
             self.set_timer(self._seconds, self._end)
 
     def _end(self) -> None:
-        self.exit(self.export_screenshot(title="./rclrt top") if self.is_headless else None)
+        self.exit(self.export_screenshot(title="rclrt top") if self.is_headless else None)
 
     def _poll(self) -> None:
         self._watch.poll()

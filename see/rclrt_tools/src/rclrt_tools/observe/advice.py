@@ -220,7 +220,7 @@ def opened(
     else:
         plain.doubts.append(
             "jobs waited here for other programs as well, so what dispatching costs is not in the "
-            "model. Measure it (./rclrt model calibrate), and give it with --overheads"
+            "model. Measure it (rclrt model calibrate), and give it with --overheads"
         )
     content.pop("no_verdict", None)
     cpus = {cpu for executor in content["executors"] for cpu in executor["cores"]}
@@ -278,7 +278,7 @@ def parameters(advice: Advice) -> str:
     order = "the program's own" if advice.is_own else "the shorter the period, the more urgent"
     inherits = "" if advice.is_own else ", inherit_priority: true"
     lines = [
-        f"# By ./rclrt trace advise from an observation; priorities: {order}.",
+        f"# By rclrt trace advise from an observation; priorities: {order}.",
         "/**:",
         "  ros__parameters:",
         "    rclrt:",

@@ -27,7 +27,7 @@ def to_template(parts: Sequence[Part], running: Mapping[int, Sequence[Thread]]) 
         By process: its threads, if it runs.
     """
     head = [
-        "# What runs now, by ./rclrt trace template. An entry that stays is what is in force;",
+        "# What runs now, by rclrt trace template. An entry that stays is what is in force;",
         "# change it, or take it out and the code decides. What stands in comments cannot be said",
         "# as it is.",
     ]
