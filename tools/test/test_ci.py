@@ -7,6 +7,7 @@ Programs that the stages call are replaced by stand-ins, so nothing is installed
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 from changed import reached
 
 CI = Path(__file__).resolve().parents[2] / ".ci"
@@ -202,3 +204,26 @@ def test_tests_have_a_shared_memory_of_their_own(tmp_path: Path, options: list[s
     assert done.returncode == 0, done.stdout
     assert options or "/dev/shm: of these tests alone" in done.stdout
     assert not Path("/dev/shm/rclrt-of-a-test").exists()
+
+
+def test_the_image_and_the_workspace_name_what_is_there() -> None:
+    root = CI.parent
+    image = (root / "tools/Containerfile").read_text(encoding="utf-8")
+    (chosen,) = re.findall(r"--packages-up-to ([^\\\n]*[^\\\s])", image)
+    packages = {path.parent.name for path in root.glob("*/*/package.xml")}
+    assert {"rclrt_rclcpp", "rclrt_tools"} <= {*chosen.split()} <= packages
+    stages = re.findall(r"^FROM \S+ AS (\w+)$", image, re.M)
+    workspace = json.loads((root / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
+    build = workspace["build"]
+    assert (root / ".devcontainer" / build["dockerfile"]).resolve() == root / "tools/Containerfile"
+    assert build["target"] in stages
+    keys = (root / "tools/requirements/rosdep.txt").read_text(encoding="utf-8")
+    (distributions,) = re.findall(r"^rclcpp: (.*)$", keys, re.M)
+    assert {build["args"]["ROS_DISTRO"], *re.findall(r"^ARG ROS_DISTRO=(\w+)$", image, re.M)} == {
+        "jazzy"
+    }
+    assert "jazzy" in distributions.split()
+    (there,) = yaml.safe_load((root / "tools/rclrt.repos").read_text("utf-8"))[
+        "repositories"
+    ].items()
+    assert there[0] == "rclrt" and {*there[1]} == {"type", "url", "version"}
