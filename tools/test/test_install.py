@@ -33,6 +33,58 @@ target_link_libraries(robot {target})
 """
 
 
+# A repository of its own: two nodes and the chain of their callbacks, on rclrt_rcl or on rclcpp.
+CHAIN = {
+    "CMakeLists.txt": """cmake_minimum_required(VERSION 3.22)
+project(robot LANGUAGES CXX)
+find_package({package} REQUIRED)
+find_package(std_msgs REQUIRED)
+add_executable(robot main.cpp)
+target_link_libraries(robot {package}::{package} std_msgs::std_msgs__rosidl_typesupport_cpp)
+install(TARGETS robot DESTINATION lib/robot)
+""",
+    "robot.yaml": """/**:
+  ros__parameters:
+    rclrt:
+      chains:
+        see_and_stop:
+          callbacks: [/camera/timer/10ms, /brake/subscription/image]
+          deadline: 1s
+""",
+    "main.cpp": """#include <chrono>
+#include <cstdio>
+#include <memory>
+
+{headers}
+#include "std_msgs/msg/empty.hpp"
+
+using namespace std::chrono_literals;
+using Image = std_msgs::msg::Empty;
+
+int main(int argc, char ** argv)
+{{
+  {ros}::init(argc, argv);
+  {package}::PreemptiveExecutor executor;
+  auto camera = std::make_shared<{ros}::Node>("camera");
+  auto images = camera->create_publisher<Image>("image", 1);
+  auto timer = camera->create_wall_timer(10ms, [&] {{ images->publish(Image()); }});
+  auto brake = std::make_shared<{ros}::Node>("brake");
+  int seen = 0;
+  auto stop = brake->create_subscription<Image>("image", 1, [&](const Image &) {{
+    if (++seen == 5) {{
+      executor.cancel();
+    }}
+  }});
+  executor.add_node(camera);
+  executor.add_node(brake);
+  executor.spin();
+  std::printf("%d images\\n", seen);
+  {ros}::shutdown();
+}}
+""",
+}
+
+
 def run(*command: object, **variables: str) -> str:
     kept = {k: v for k, v in os.environ.items() if "PATH" not in k or k == "PATH"}
     if "RCLRT_ROS_FROM_PYPI:INTERNAL=TRUE" not in (BUILD / "CMakeCache.txt").read_text("utf-8"):
@@ -95,3 +147,30 @@ def test_the_lines_of_the_readme_are_enough(tmp_path: Path, prefix: Path) -> Non
     (find,) = re.findall(r"`(find_package\(.*?\))`", README)
     assert "`rclrt_rclcpp::rclrt_rclcpp`" in README
     build(tmp_path, prefix, "rclrt_rclcpp", find, main)
+
+
+@pytest.mark.parametrize(
+    ("package", "ros", "headers"),
+    [
+        ("rclrt_rcl", "rclrt_rcl", ["rclrt_rcl/rclrt_rcl"]),
+        ("rclrt_rclcpp", "rclcpp", ["rclcpp/rclcpp", "rclrt_rclcpp/preemptive_executor"]),
+    ],
+)
+def test_two_nodes_with_a_chain_are_a_repository_of_fifty_lines(
+    tmp_path: Path, prefix: Path, package: str, ros: str, headers: list[str]
+) -> None:
+    if not (prefix / "share" / package).exists():
+        pytest.skip(f"{package} is not built here")
+    lines = "\n".join(f'#include "{header}.hpp"' for header in headers)
+    for name, text in CHAIN.items():
+        if name != "robot.yaml":
+            text = text.format(package=package, ros=ros, headers=lines)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert sum(text.count("\n") for text in CHAIN.values()) <= 50
+    made = tmp_path / "build"
+    run("cmake", "-G", "Ninja", "-S", tmp_path, "-B", made, f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("ninja", "-C", made)
+    run("cmake", "--install", made, "--prefix", tmp_path / "installed")
+    robot = tmp_path / "installed/lib/robot/robot"
+    said = run(robot, "--ros-args", "--params-file", tmp_path / "robot.yaml")
+    assert said.endswith("5 images\n")
