@@ -35,8 +35,7 @@ from types import ModuleType
 from typing import Any
 
 from rclrt_tools import __version__, commands, places
-from rclrt_tools.arguments import done_by_the_script
-from rclrt_tools.completion import candidates
+from rclrt_tools.arguments import candidates, done_by_the_script
 
 MISSING, INTERRUPTED, BROKEN_PIPE = 2, 128 + 2, 128 + 13
 """As the shell says of a program that SIGINT or SIGPIPE has ended."""

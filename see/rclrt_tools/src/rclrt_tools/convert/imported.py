@@ -21,6 +21,8 @@ from rclrt_analysis.model.document import Document, Place, parse_document
 from rclrt_analysis.model.read import build_system
 from rclrt_analysis.plan.openings import Filler
 
+from rclrt_tools.live.files import printable
+
 UNDEFINED = "UNDEFINED"
 MOST_MS = 3_600_000
 """The longest time that a model has."""
@@ -117,7 +119,7 @@ def to_yaml(imported: Imported) -> str:
     for chain, why in imported.drafts:
         lines.append(f"# A draft of a chain, to finish by hand: {why}")
         lines += [f"#   {line}" for line in _dumped([chain]).splitlines()]
-    lines = ["".join(c if c.isprintable() else "?" for c in line) for line in lines]
+    lines = [printable(line) for line in lines]
     if imported.code:
         about = "\n".join(lines).replace("*/", "* /").replace("/*", "/ *")
         return f"/*\n{about}\n */\n{imported.code}"

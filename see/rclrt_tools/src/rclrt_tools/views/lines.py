@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from rclrt_tools.live.files import printable
 from rclrt_tools.trace import NO_DEADLINE, Records, layout
 from rclrt_tools.views.blockers import Blockers
 from rclrt_tools.views.timeline import Ints, Numbers, Timeline
@@ -33,10 +34,6 @@ class Filter:
     end: int | None = None
 
 
-def _clean(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)
-
-
 def lines(timeline: Timeline, chosen: Filter) -> Iterator[str]:
     """Yield a block of lines at a time. Ready, start and end are ms after the release."""
     numbers: Numbers | None = None
@@ -50,8 +47,8 @@ def lines(timeline: Timeline, chosen: Filter) -> Iterator[str]:
             several = len(timeline.sources) > 1
             for number, id_ in numbers.callbacks:
                 source = timeline.sources[number]
-                name = _clean(source.callbacks[id_].name)
-                names.append(f"{_clean(source.label)}: {name}" if several else name)
+                name = printable(source.callbacks[id_].name)
+                names.append(f"{printable(source.label)}: {name}" if several else name)
             wanted = np.array(
                 [
                     fnmatch.fnmatchcase(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from rclrt_tools.live.files import printable
 from rclrt_tools.places import me
 from rclrt_tools.statistics import samples_needed
 from rclrt_tools.trace import NO_DEADLINE, Entry, Records, layout
@@ -318,11 +319,11 @@ def _mostly(row: Row) -> str:
     if not row.blockers:
         return ""
     name, count = min(row.blockers.items(), key=lambda item: (-item[1], item[0]))
-    return f"{_plain(name)} ({count})"
+    return f"{printable(name)} ({count})"
 
 
 def _cut(name: str, width: int) -> str:
-    return _plain(name if len(name) <= width else "..." + name[3 - width :])
+    return printable(name if len(name) <= width else "..." + name[3 - width :])
 
 
 def _width(names: Sequence[str]) -> int:
@@ -334,11 +335,6 @@ def _width(names: Sequence[str]) -> int:
         return len({_cut(name, width) for name in names}) == different
 
     return bisect_left(range(longest), True, lo=min(NAME, longest), key=tells_apart)
-
-
-def _plain(text: str) -> str:
-    """Return text without what would move the cursor of a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def to_json(sources: Sequence[Source], summary: Summary) -> dict[str, Any]:
