@@ -6,7 +6,8 @@
     tools/site.py FOLDER
 
 FOLDER/index.html opens without a server. Needs doxygen; Sphinx and others are installed below
-.rclrt/site. A dead link or an unknown heading is an error.
+.rclrt/site. A dead link or an unknown heading is an error. A block of `mermaid` that is a chain of
+boxes (flowchart TD) becomes a picture.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ import sys
 import tempfile
 import venv
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
-HERE = Path(__file__).resolve().parent / "site"
 DOORS = {
     "My robot stutters": (
-        "docs/how-to/observe.md", "docs/how-to/rclcpp-application.md", "docs/how-to/run.md",
+        "docs/how-to/observe.md", "docs/how-to/run.md", "docs/how-to/rclcpp-application.md",
+        "docs/how-to/from-other-executors.md", "docs/how-to/ros2-control.md",
+        "docs/how-to/containers.md", "docs/how-to/preempt-rt.md",
         "docs/how-to/real-time-permissions.md", "docs/how-to/budgets.md", "docs/how-to/edf.md",
         "docs/how-to/waiting.md", "docs/how-to/top.md", "docs/how-to/trace.md",
         "ros/rclrt_rclcpp/README.md", "ros/rclrt_config/README.md",
@@ -45,6 +48,75 @@ DOORS = {
     "Looked up": ("docs/glossary.md", "docs/**/*.md", "see/*/*.md", "try/**/*.md", "*.md"),
 }  # fmt: skip
 """Each page stands below the first of these that names it."""
+
+FRONT: dict[str, tuple[str, dict[str, str]]] = {
+    "My robot stutters": (
+        "See what a late callback waited for, and let it wait no more.",
+        {
+            "See why, without a rebuild": "docs/how-to/observe.md",
+            "Priorities for installed programs": "docs/how-to/run.md",
+            "One line in a program of yours": "docs/how-to/rclcpp-application.md",
+            "From the executor that you have": "docs/how-to/from-other-executors.md",
+            "Containers": "docs/how-to/containers.md",
+        },
+    ),
+    "I must prove a deadline": (
+        "Compute bounds, choose priorities, and have the running robot watched.",
+        {
+            "From a trace to a proof": "docs/tutorials/deadlines.md",
+            "Plan priorities and CPUs": "docs/how-to/plan.md",
+            "Watch the proof": "docs/how-to/watch.md",
+            "PREEMPT_RT or not": "docs/how-to/preempt-rt.md",
+        },
+    ),
+    "I have a microcontroller": (
+        "An executor and a DDS-XRCE client in C, without an allocation.",
+        {
+            "From micro-ROS and rclc": "docs/how-to/micro-ros.md",
+            "Bring it to a board": "docs/how-to/port-to-a-board.md",
+            "How it works": "docs/concepts/micro.md",
+        },
+    ),
+    "I build an executor": (
+        "An engine without ROS that others can build on, with its reasons.",
+        {
+            "How the engine decides": "docs/concepts/engine.md",
+            "Why it is so": "docs/decisions/engine.md",
+            "All public headers": "headers.md",
+            "Benchmarks": "try/rclrt_benchmarks/README.md",
+        },
+    ),
+}
+"""What stands on the first page: of each door a sentence, and pages."""
+
+STYLE = """<style>
+.doors { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: 1rem; }
+.doors > div { border: 1px solid var(--color-background-border); border-radius: .5rem;
+  padding: .2rem 1.1rem; background: var(--color-background-secondary); }
+.doors > div > p:first-child { font-size: 1.15rem; }
+</style>
+"""
+CONFIGURATION = """
+from pathlib import Path
+
+project = "rclrt"
+author = "The rclrt Authors"
+copyright = "2026, " + author
+release = Path(__file__).with_name("VERSION").read_text(encoding="utf-8").strip()
+extensions = ["myst_parser"]
+root_doc = "index"
+myst_heading_anchors = 4
+exclude_patterns = ["reference"]
+html_extra_path = ["reference"]
+html_theme = "furo"
+html_title = f"rclrt {release}"
+html_copy_source = False
+html_show_sphinx = False
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
+html_show_search_summary = False  # it would fetch pages, which a file may not
+highlight_language = "none"
+"""
 
 HEADERS = """# Public headers
 
@@ -92,8 +164,6 @@ class Stage:
 
     def page_of(self, path: PurePosixPath) -> PurePosixPath | None:
         """Return where the site shows a file or folder; None: it is no part of the tree."""
-        if path == PurePosixPath("README.md"):
-            return PurePosixPath("index.md")
         if path in self.known and path.suffix in {".md", ".svg", ".png"}:
             return path
         if path / "README.md" in self.known:
@@ -144,18 +214,24 @@ class Stage:
         text = (ROOT / path).read_text(encoding="utf-8")
         parts, end = [], 0
         for fence in FENCE.finditer(text):
-            parts += [LINK.sub(follow, text[end : fence.start()]), fence[0]]
+            parts += [LINK.sub(follow, text[end : fence.start()]), shown_as(fence[0])]
             end = fence.end()
-        page = "".join(parts) + LINK.sub(follow, text[end:])
-        if path == PurePosixPath("README.md"):
-            page += "\n" + "\n".join(self.doors())
         shown = self.page_of(path)
         assert shown is not None
-        self.write(shown, page)
+        self.write(shown, "".join(parts) + LINK.sub(follow, text[end:]))
+
+    def front(self) -> None:
+        """Write the first page: what it is, in the README's words, and the four doors."""
+        what = (ROOT / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
+        lines = [*what, "[Install, and try it](README.md).", STYLE, '<div class="doors">\n']
+        for door, (sentence, links) in FRONT.items():
+            pages = [f"- [{title}]({page})" for title, page in links.items()]
+            lines += [f"<div>\n\n**{door}**\n\n{sentence}\n", *pages, "\n</div>\n"]
+        self.write(PurePosixPath("index.md"), "\n".join([*lines, "</div>\n", *self.doors()]))
 
     def doors(self) -> Iterator[str]:
         """Yield the tables of contents; the last one has the reference of headers."""
-        left = [path for path in self.pages if path != PurePosixPath("README.md")]
+        left = list(self.pages)
         for door, patterns in DOORS.items():
             mine = [path for pattern in patterns for path in left if _fits(path, pattern)]
             mine = list(dict.fromkeys(mine))
@@ -167,6 +243,63 @@ class Stage:
             yield "```\n"
         if left:
             sys.exit(f"no door leads to {left[0]}: name it in tools/site.py")
+
+
+BOX, GAP, WIDE, CHARACTER = 40, 26, 340, 7.4
+
+
+def shown_as(block: str) -> str:
+    """Return a block of code as the site shows it: a chain of `mermaid` boxes as a picture.
+
+    Each line is `one[Text] -->|label| two[Text]`, the text where a name comes first. An arrow that
+    goes back up is drawn at the right.
+    """
+    if not block.startswith("```mermaid\nflowchart TD\n"):
+        return block
+    texts: dict[str, str] = {}
+    arrows = []
+    for line in block.splitlines()[2:-1]:
+        ends = re.fullmatch(r" *(\w+)(?:\[(.+?)\])? -->(?:\|(.+?)\|)? (\w+)(?:\[(.+?)\])?", line)
+        if ends is None:
+            sys.exit(f"this line of a diagram is not understood: {line}")
+        texts |= {name: text for name, text in (ends.group(1, 2), ends.group(4, 5)) if text}
+        arrows.append((ends[1], ends[3] or "", ends[4]))
+    rows = list(texts)
+    widest = max(len(text) for text in texts.values()) * CHARACTER + 20
+    middle = widest / 2
+    parts = []
+    for name, text in texts.items():
+        y = rows.index(name) * (BOX + GAP)
+        parts.append(f'<rect x="1" y="{y + 1}" width="{widest:.0f}" height="{BOX - 2}" rx="6"/>')
+        parts.append(f'<text x="{middle:.0f}" y="{y + 25}">{escape(text)}</text>')
+    for begin, label, end in arrows:
+        top, bottom = (rows.index(one) * (BOX + GAP) for one in (begin, end))
+        if bottom > top:
+            path, at = f"M{middle:.0f} {top + BOX}V{bottom - 6}", (middle + 8, bottom - GAP / 2 + 4)
+        else:
+            path = f"M{widest + 2:.0f} {top + BOX / 2}h16V{bottom + BOX / 2}h-9"
+            at = (widest + 24, (top + bottom + BOX) / 2)
+        parts.append(f'<path d="{path}" marker-end="url(#end)"/>')
+        if label:
+            words = f'x="{at[0]:.0f}" y="{at[1]:.0f}" class="label"'
+            parts.append(f"<text {words}>{escape(label)}</text>")
+    high = len(rows) * (BOX + GAP) - GAP
+    head = f'<svg class="chain" role="img" viewBox="0 0 {WIDE} {high}" style="max-width:{WIDE}px">'
+    return f"{CHAIN_STYLE}<div>{head}{ARROW}{''.join(parts)}</svg></div>\n"
+
+
+CHAIN_STYLE = """<style>
+.chain { display: block; width: 100%; margin: 1rem auto; font: 13px system-ui, sans-serif; }
+.chain text { fill: var(--color-foreground-primary); text-anchor: middle; }
+.chain .label { fill: var(--color-foreground-secondary); text-anchor: start; font-size: 12px; }
+.chain rect { fill: var(--color-background-secondary); stroke: var(--color-background-border); }
+.chain path { fill: none; stroke: var(--color-foreground-secondary); stroke-width: 1.4; }
+</style>
+"""
+ARROW = (
+    '<defs><marker id="end" viewBox="0 0 8 8" refX="4" refY="4" markerWidth="7" markerHeight="7" '
+    'orient="auto"><path d="M1 1L6 4L1 7"/></marker></defs>'
+)
 
 
 def _from(page: PurePosixPath, target: PurePosixPath) -> str:
@@ -219,8 +352,9 @@ def main(arguments: list[str]) -> int:
         for page in stage.pages:
             stage.stage(page)
         stage.write(PurePosixPath("headers.md"), HEADERS)
+        stage.front()
         reference(stage, stage.folder / "reference")
-        shutil.copy(HERE / "conf.py", stage.folder)
+        stage.write(PurePosixPath("conf.py"), CONFIGURATION)
         shutil.copy(ROOT / "VERSION", stage.folder)
         command = [str(own_python()), "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto"]
         done = subprocess.run([*command, "-b", "html", scratch, arguments[0]], check=False)

@@ -25,6 +25,8 @@ from rclrt_tools.reference.page import (
     axis_of,
     histogram,
     make_page,
+    spans_of,
+    timelines,
     verdict_of,
     worst_instance,
 )
@@ -256,6 +258,33 @@ def large() -> list[Measurement]:
             row.add(report([800.0, *(3.0 + i * 0.3 for i in range(999))], [sink, *beside]))
             rows.append(row)
     return rows
+
+
+def test_the_verdict_on_one_other_executor_names_it_once() -> None:
+    rows = [measured("fast", [8.0] * 100), measured("slow", [9.0] * 100)]
+    assert verdict_of(rows).sentences[1] == "Medians of the other executors: 9.00 ms (slow)."
+
+
+def test_of_each_executor_the_worse_load_is_drawn_and_others_by_how_long_they_ran() -> None:
+    rows = []
+    path = callback("Sink<Fusion", [[0, 8 * MS, 10 * MS, 0, 1, 1]])
+    short, long = (
+        callback(name, [[MS, 2 * MS, end * MS, 0, 9, 9]], on_hot_path=False)
+        for name, end in (("Short", 3), ("Long", 4))
+    )
+    for load, latency_ms in ((BACKGROUND, 8.0), (QUIET, 7.0)):
+        rows.append(Measurement("isolated", load))
+        rows[-1].add(report([latency_ms], [short, long, path], executor="isolated"))
+    (shown,) = timelines(rows)
+    assert (shown.measurement.load, shown.latency_ms) == (BACKGROUND, 8.0)
+    assert [line.callback for line in shown.lines][-2:] == ["Long", "Short"]
+
+
+def test_spans_that_touch_are_one() -> None:
+    axis = Axis(0.0, 10.0, logarithmic=False)
+    assert spans_of([(2.0, 3.0), (0.0, 1.0), (1.001, 2.0), (5.0, 6.0)], axis) == (
+        "M0 5h300M500 5h100"
+    )
 
 
 def test_a_large_page_loses_timelines_before_it_grows_over_200_kb() -> None:

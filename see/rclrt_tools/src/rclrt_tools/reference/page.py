@@ -176,7 +176,7 @@ class Line:
     runs: str
 
 
-def _spans(spans: Iterable[tuple[float, float]], axis: Axis) -> str:
+def spans_of(spans: Iterable[tuple[float, float]], axis: Axis) -> str:
     """Return spans of time as a path; those that touch are one, so that it stays short."""
     joined: list[list[int]] = []
     for begin, end in sorted((max(0, axis(begin)), axis(end)) for begin, end in spans):
@@ -217,8 +217,8 @@ def drawn(measurement: Measurement, timeline: Timeline) -> Drawn:
         Line(
             name,
             is_main,
-            _spans(((ms(job.release_ns), ms(job.start_ns)) for job in rows[name, is_main]), axis),
-            _spans(((ms(job.start_ns), ms(job.end_ns)) for job in rows[name, is_main]), axis),
+            spans_of(((ms(job.release_ns), ms(job.start_ns)) for job in rows[name, is_main]), axis),
+            spans_of(((ms(job.start_ns), ms(job.end_ns)) for job in rows[name, is_main]), axis),
         )
         for name, is_main in shown
     ]
