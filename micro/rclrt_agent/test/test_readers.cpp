@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which thread hands on what comes from ROS. With the real middleware, and a publisher in another process.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,6 +13,7 @@
 
 #include "bench.hpp"
 #include "builtin_interfaces/msg/time.hpp"
+#include "conformance/elsewhere.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/executor.hpp"
@@ -25,8 +24,8 @@ namespace
 using namespace rclrt_agent_test;
 using namespace std::chrono_literals;
 
-// Publishes every millisecond, until its input ends.
-int publish(const std::string & topic)
+// Every millisecond.
+void publish(const std::string & topic)
 {
   using builtin_interfaces::msg::Time;
   const auto context = rclrt_rcl::Context::make();
@@ -34,48 +33,13 @@ int publish(const std::string & topic)
   options.context = context;
   rclrt_rcl::Node node("elsewhere", options);
   const auto publisher = node.create_publisher<Time>(topic, 10);
-  fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
-  const auto end = std::chrono::steady_clock::now() + 60s;
-  char byte = 0;
   Time message;
-  while (read(STDIN_FILENO, &byte, 1) != 0 && std::chrono::steady_clock::now() < end) {
+  while (conformance::goes_on()) {
     ++message.nanosec;
     publisher->publish(message);
     std::this_thread::sleep_for(1ms);
   }
-  return 0;
 }
-
-class PublisherElsewhere
-{
-public:
-  explicit PublisherElsewhere(const std::string & topic)
-  {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-      return;
-    }
-    to_child_ = ends[1];
-    child_ = fork();
-    if (child_ == 0) {
-      dup2(ends[0], STDIN_FILENO);
-      execl("/proc/self/exe", "publisher", "--publish", topic.c_str(), nullptr);
-      _exit(1);
-    }
-    close(ends[0]);
-  }
-  ~PublisherElsewhere()
-  {
-    close(to_child_);
-    waitpid(child_, nullptr, 0);
-  }
-  PublisherElsewhere(const PublisherElsewhere &) = delete;
-  PublisherElsewhere & operator=(const PublisherElsewhere &) = delete;
-
-private:
-  pid_t child_ = -1;
-  int to_child_ = -1;
-};
 
 TEST(Readers, what_comes_from_another_process_is_handed_on_by_the_thread_that_brings_it)
 {
@@ -84,7 +48,7 @@ TEST(Readers, what_comes_from_another_process_is_handed_on_by_the_thread_that_br
     GTEST_SKIP() << "this middleware runs no callbacks on its threads";
   }
   const std::string topic = "readers_" + std::to_string(getpid());
-  const PublisherElsewhere elsewhere("/" + topic);
+  const conformance::Elsewhere elsewhere({"--publish", "/" + topic});
   const auto context = rclrt_rcl::Context::make();
   rclrt_rcl::PreemptiveExecutorOptions options;
   options.context = context;
@@ -114,11 +78,4 @@ TEST(Readers, what_comes_from_another_process_is_handed_on_by_the_thread_that_br
 }
 }  // namespace
 
-int main(int argc, char ** argv)
-{
-  if (argc == 3 && std::string(argv[1]) == "--publish") {
-    return publish(argv[2]);
-  }
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char ** argv) { return conformance::run(argc, argv, "--publish", publish); }

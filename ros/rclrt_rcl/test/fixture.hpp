@@ -1,25 +1,25 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the tests share: a context of their own, and waiting for conditions.
+/// What the tests of this front end share beside the conformance suite.
 #ifndef FIXTURE_HPP_
 #define FIXTURE_HPP_
 
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <string>
 
-#include "conformance/basis.hpp"
-#include "rclrt_rcl/rclrt_rcl.hpp"
+#include "conformance/suite.hpp"
 
 namespace rclrt_rcl
 {
 
+using conformance::Kind;
 using conformance::kPatience;
+using conformance::Suite;
 using conformance::wait_for;
+
+using Spinning = conformance::Spinning<Executor>;
 
 inline bool spin_until(Executor & executor, const std::function<bool()> & condition)
 {
@@ -33,19 +33,29 @@ inline bool spin_until(Executor & executor, const std::function<bool()> & condit
   return true;
 }
 
-using Spinning = conformance::Spinning<Executor>;
+/// The text of the Error that `action` throws.
+template <typename F>
+std::string error_of(F action)
+{
+  try {
+    action();
+  } catch (const Error & error) {
+    return error.what();
+  }
+  return "no error";
+}
 
-class WithContext : public ::testing::Test
+inline Scheduling named(const std::string & name, uint32_t depth = 0)
+{
+  Scheduling scheduling;
+  scheduling.name = name;
+  scheduling.depth = depth;
+  return scheduling;
+}
+
+class WithContext : public conformance::WithContext
 {
 protected:
-  std::shared_ptr<Context> context = Context::make();
-
-  std::shared_ptr<Node> make_node(const std::string & name, NodeOptions node_options = {}) const
-  {
-    node_options.context = context;
-    return std::make_shared<Node>(name, node_options);
-  }
-
   template <typename Options>
   Options options() const
   {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,27 +18,46 @@
 
 #include "builtin_interfaces/msg/time.hpp"
 #include "conformance/basis.hpp"
+#include "rcl_interfaces/msg/floating_point_range.hpp"
+#include "rcl_interfaces/msg/log.hpp"
 #include "rcl_interfaces/srv/list_parameters.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 #include "rcutils/logging.h"
+#include "rosgraph_msgs/msg/clock.hpp"
 
 namespace conformance
 {
 
 using Message = builtin_interfaces::msg::Time;
 using Asking = rcl_interfaces::srv::ListParameters;
+/// A message that begins with a stamp, and one without.
+using Stamped = rcl_interfaces::msg::Log;
+using Unstamped = rcl_interfaces::msg::FloatingPointRange;
+using ClockMessage = rosgraph_msgs::msg::Clock;
 
 using Client = rclrt_rcl::Client<Asking>;
 using Context = rclrt_rcl::Context;
 using Executor = rclrt_rcl::EngineExecutor;
 using Group = std::shared_ptr<rclrt_rcl::CallbackGroup>;
 using Node = rclrt_rcl::Node;
+using NodeOptions = rclrt_rcl::NodeOptions;
 using Publisher = rclrt_rcl::Publisher<Message>;
 using QoS = rclrt_rcl::QoS;
 using Service = rclrt_rcl::Service<Asking>;
 using Subscription = rclrt_rcl::Subscription<Message>;
 using Timer = rclrt_rcl::Timer;
-using Options = rclrt_front_end::CommonOptions;
+
+struct Options : rclrt_front_end::CommonOptions
+{
+  const rclrt_core::Policy * policy = &rclrt_core::fixed_priority_policy();
+  std::map<std::string, rclrt_core::Scheduling> callbacks;
+
+  /// What matters about the callback of that name, said in code.
+  void say(const std::string & callback, const rclrt_core::Scheduling & what)
+  {
+    callbacks[callback] = what;
+  }
+};
 
 constexpr auto kSuccess = rclrt_rcl::FutureReturnCode::kSuccess;
 constexpr auto kInterrupted = rclrt_rcl::FutureReturnCode::kInterrupted;
@@ -45,6 +65,10 @@ constexpr auto kTimeout = rclrt_rcl::FutureReturnCode::kTimeout;
 
 inline std::vector<Kind> all_kinds() { return our_kinds(); }
 constexpr bool kLogsCallbacks = false;
+/// Callbacks of what another thread lets go that may run then.
+constexpr int kMayStillRun = 0;
+inline rcl_node_t * rcl_node_of(const Node & node) { return node.handle().get(); }
+inline void log_line(const Node & node) { node.logger().info("a line"); }
 /// Whether it serves groups that come and go while it spins.
 inline bool follows_groups(Kind) { return true; }
 
@@ -54,14 +78,27 @@ inline void init() { rclrt_rcl::init(0, nullptr); }
 inline std::shared_ptr<Context> default_context() { return nullptr; }
 
 inline std::shared_ptr<Node> make_node_in(
-  const std::shared_ptr<Context> & context, const std::string & name, bool intra_process = false)
+  const std::shared_ptr<Context> & context, const std::string & name,
+  NodeOptions options = NodeOptions(), const std::string & name_space = "")
 {
-  rclrt_rcl::NodeOptions options;
   options.context = context;
-  options.use_intra_process = intra_process;
-  return std::make_shared<Node>(name, options);
+  return std::make_shared<Node>(name, name_space, options);
+}
+inline NodeOptions by_pointer(bool is_used = true)
+{
+  NodeOptions options;
+  options.use_intra_process = is_used;
+  return options;
 }
 
+/// A node's time comes from messages of that topic.
+inline NodeOptions simulated(const std::string & clock, bool /*in_a_thread*/)
+{
+  NodeOptions options;
+  options.arguments = {"--ros-args", "-p", "use_sim_time:=true", "-r", "/clock:=" + clock};
+  return options;
+}
+inline std::vector<bool> may_hear_clocks_in_a_thread() { return {false}; }
 /// What is there while a node or somebody else needs it.
 inline std::weak_ptr<void> handle_of(const Node & node) { return node.handle(); }
 
@@ -69,8 +106,15 @@ inline std::unique_ptr<Executor> make_executor_in(
   const std::shared_ptr<Context> & context, Kind kind, const Options & common = {})
 {
   const auto with = [&](auto options) {
-    static_cast<Options &>(options) = common;
+    static_cast<rclrt_front_end::CommonOptions &>(options) = common;
     options.context = context;
+    options.policy = common.policy;
+    options.configure = [callbacks = common.callbacks](
+                          const rclrt_rcl::Entity & entity, rclrt_core::Scheduling & scheduling) {
+      if (const auto said = callbacks.find(entity.name()); said != callbacks.end()) {
+        scheduling = said->second;
+      }
+    };
     return options;
   };
   if (kind == Kind::kPreemptive) {
@@ -97,6 +141,13 @@ inline Group make_group(Node & node, bool reentrant = false, bool automatic = tr
     reentrant ? rclrt_rcl::CallbackGroupType::kReentrant
               : rclrt_rcl::CallbackGroupType::kMutuallyExclusive,
     options);
+}
+/// The budget is said in code.
+inline Group make_group_with(const rclrt_core::Budget & budget, Node & node, Options &)
+{
+  rclrt_rcl::CallbackGroupOptions options;
+  options.budget = budget;
+  return node.create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive, options);
 }
 inline void add_group(Executor & executor, const Group & group, Node &)
 {
@@ -161,13 +212,27 @@ inline void set_time(Node & node, std::chrono::nanoseconds now)
 inline void clear_time(Node & node) { node.clock()->clear_simulated_time(); }
 inline std::chrono::nanoseconds time_of(Node & node) { return node.now(); }
 
-template <typename Callback>
-std::shared_ptr<Subscription> make_subscription(
+template <typename M = Message, typename Callback>
+auto make_subscription(
   Node & node, const std::string & topic, const QoS & qos, Callback callback, const Group & group)
 {
   rclrt_rcl::SubscriptionOptions options;
   options.group = group;
-  return node.create_subscription<Message>(topic, qos, std::move(callback), options);
+  return node.create_subscription<M>(topic, qos, std::move(callback), options);
+}
+/// Is told the id of each message's publisher, and its source time stamp.
+template <typename M, typename Callback>
+auto make_told_subscription(Node & node, const std::string & topic, Callback callback)
+{
+  return node.create_subscription<M>(
+    topic, 10, [callback](const M & message, const rclrt_rcl::MessageInfo & info) {
+      callback(message, info.publisher_gid, info.source_timestamp.count());
+    });
+}
+template <typename PublisherT>
+auto gid_of(const PublisherT & publisher)
+{
+  return publisher.gid();
 }
 inline rcl_subscription_t * handle_of(Subscription & subscription)
 {
@@ -201,14 +266,22 @@ inline std::shared_ptr<Client> make_client(
   options.group = group;
   return node.create_client<Asking>(name, QoS::services(), options);
 }
-/// The answer's names.
+template <typename Service>
+typename Service::Response answer_to(
+  rclrt_rcl::Client<Service> & client, const typename Service::Request & request)
+{
+  return client.async_send_request(request).get();
+}
+/// The answer's names. `told` is called with it.
 inline std::future<std::vector<std::string>> ask(
-  Client & client, const std::vector<std::string> & prefixes)
+  Client & client, const std::vector<std::string> & prefixes,
+  const std::function<void()> & told = [] {})
 {
   Asking::Request request;
   request.prefixes = prefixes;
   const auto promise = std::make_shared<std::promise<std::vector<std::string>>>();
-  client.async_send_request(request, [promise](const Asking::Response & response) {
+  client.async_send_request(request, [promise, told](const Asking::Response & response) {
+    told();
     promise->set_value(response.result.names);
   });
   return promise->get_future();

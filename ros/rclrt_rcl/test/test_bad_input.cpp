@@ -10,7 +10,6 @@
 #include <memory>
 #include <string>
 
-#include "error_text.hpp"
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "conformance/real_time.hpp"
-#include "executor_types.hpp"
+#include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 
 namespace rclrt_rcl
@@ -91,10 +91,9 @@ protected:
     return path;
   }
 
-  template <typename Options = PreemptiveExecutorOptions>
-  Options with_file(const std::string & lines)
+  PreemptiveExecutorOptions with_file(const std::string & lines)
   {
-    Options made = options<Options>();
+    auto made = options<PreemptiveExecutorOptions>();
     made.configuration_file = write(lines);
     return made;
   }
@@ -105,73 +104,6 @@ protected:
 constexpr char kScan80[] =
   "      callbacks:\n"
   "        /listener/subscription/scan: {scheduling_policy: fifo, priority: 80}\n";
-
-template <typename T>
-class EachExecutor : public WithFile
-{
-};
-TYPED_TEST_SUITE(EachExecutor, ExecutorTypes, ExecutorTypeNames);
-
-TYPED_TEST(EachExecutor, callbacks_of_a_group_share_the_budget_of_the_code)
-{
-  typename TypeParam::Executor executor(this->template options<typename TypeParam::Options>());
-  const auto node = this->make_node("node");
-  CallbackGroupOptions group_options;
-  group_options.name = "both";
-  group_options.budget.runtime = 5ms;
-  group_options.budget.period = 10s;
-  TimerOptions options;
-  options.group = node->create_callback_group(CallbackGroupType::kMutuallyExclusive, group_options);
-  const auto timer = node->create_wall_timer(
-    10ms,
-    [] {
-      rclrt_core::LinuxPlatform platform;
-      const auto thread = platform.current_thread();
-      const int64_t end_ns = platform.cpu_time_ns(thread) + 6'000'000;
-      while (platform.cpu_time_ns(thread) < end_ns) {
-      }
-    },
-    options);
-  executor.add_node(node);
-  const Spinning spinning(executor);
-  EXPECT_TRUE(wait_for([&] {
-    const auto findings = executor.findings();
-    return std::any_of(findings.begin(), findings.end(), [](const rclrt_core::Finding & finding) {
-      return finding.subject == "group '/node/group/both'" &&
-             finding.what.find("needs more than its budget of 5000 us") != std::string::npos;
-    });
-  }));
-}
-
-TYPED_TEST(EachExecutor, rate_monotonic_ranks_timers_and_subscriptions_inherit)
-{
-  SKIP_WITHOUT_REAL_TIME();
-  typename TypeParam::Executor executor(this->template with_file<typename TypeParam::Options>(
-    "      executor: {policy: rate_monotonic}\n"));
-  NodeOptions node_options;
-  node_options.context = this->context;
-  node_options.use_intra_process = true;
-  Node node("node", node_options);
-  const auto group = node.create_callback_group(CallbackGroupType::kMutuallyExclusive);
-  std::atomic<int> slow{-2};
-  std::atomic<int> fast{-2};
-  std::atomic<int> downstream{-2};
-  const auto subscription = node.create_subscription<Log>(
-    "t", 10, [&](const Log &) { downstream = std::max(downstream.load(), fifo_priority()); });
-  const auto publisher = node.create_publisher<Log>("t", 10);
-  executor.add_node(node);
-  // The second to come is the more urgent one: the first must be ranked anew.
-  TimerOptions options;
-  options.group = group;
-  const auto slow_timer = node.create_wall_timer(40ms, [&] { slow = fifo_priority(); }, options);
-  const auto fast_timer = node.create_wall_timer(20ms, [&] {
-    fast = fifo_priority();
-    publisher->publish(Log());
-  });
-  const Spinning spinning(executor);
-  EXPECT_TRUE(wait_for([&] { return fast == 59 && slow == 58 && downstream == 59; }))
-    << "fast " << fast << " slow " << slow << " downstream " << downstream;
-}
 
 TEST_F(WithFile, the_environment_names_a_file_for_a_program_that_does_not_know_of_it)
 {
@@ -229,16 +161,6 @@ TEST_F(WithFile, threads_of_the_pool_are_as_many_as_the_file_says)
   const Spinning spinning(executor);
   EXPECT_TRUE(wait_for([&] { return executor.threads().size() >= 3; }));
   EXPECT_EQ(executor.threads().size(), 3u) << "two, and the timer thread";
-}
-
-std::string error_of(const std::function<void()> & action)
-{
-  try {
-    action();
-  } catch (const Error & error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST_F(WithFile, what_is_impossible_with_the_code_is_an_error_when_the_node_is_added)

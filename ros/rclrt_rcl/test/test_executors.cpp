@@ -17,8 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "error_text.hpp"
-#include "executor_types.hpp"
+#include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 
 namespace rclrt_rcl
@@ -29,113 +28,111 @@ namespace
 using rcl_interfaces::msg::Log;
 using namespace std::chrono_literals;
 
-template <typename T>
-class Executors : public ExecutorSuite<T>
+class Executors : public Suite
 {
 };
-TYPED_TEST_SUITE(Executors, ExecutorTypes, ExecutorTypeNames);
+OVER_OUR_EXECUTORS(Executors);
 
-TYPED_TEST(Executors, spin_once_runs_one_callback_and_returns_without_work)
+TEST_P(Executors, spin_once_runs_one_callback_and_returns_without_work)
 {
   int runs = 0;
-  auto timer = this->node->create_wall_timer(10s, [] {});
-  auto first = this->node->create_waitable(this->named("first"), [&] { ++runs; });
-  auto second = this->node->create_waitable(this->named("second"), [&] { ++runs; });
-  this->executor->add_node(this->node);
-  EXPECT_FALSE(this->executor->spin_once(1ms));
-  EXPECT_FALSE(this->executor->spin_once(0ms));
+  auto timer = node->create_wall_timer(10s, [] {});
+  auto first = node->create_waitable(named("first"), [&] { ++runs; });
+  auto second = node->create_waitable(named("second"), [&] { ++runs; });
+  executor->add_node(node);
+  EXPECT_FALSE(executor->spin_once(1ms));
+  EXPECT_FALSE(executor->spin_once(0ms));
   first->trigger();
   second->trigger();
-  EXPECT_TRUE(this->executor->spin_once(0ms));
+  EXPECT_TRUE(executor->spin_once(0ms));
   EXPECT_EQ(runs, 1);
-  EXPECT_TRUE(this->executor->spin_once(-1ns));
+  EXPECT_TRUE(executor->spin_once(-1ns));
   EXPECT_EQ(runs, 2);
 }
 
-TYPED_TEST(Executors, publishing_after_shutdown_ends_the_callback_and_not_the_program)
+TEST_P(Executors, publishing_after_shutdown_ends_the_callback_and_not_the_program)
 {
   std::shared_ptr<Publisher<Log>> publisher;
   std::string error;
   const auto shuts_down = [&] {
-    this->context->shutdown("the test says so");
-    this->context->shutdown("again");
+    context->shutdown("the test says so");
+    context->shutdown("again");
     error = error_of([&] { publisher->publish(Log()); });
     publisher->publish(Log());
   };
   for (const std::string kind : {"timer", "subscription", "waitable"}) {
-    this->executor.reset();
-    this->context = Context::make();
-    this->node = this->make_node("node");
-    publisher = this->node->template create_publisher<Log>("t", QoS(10).transient_local());
+    executor.reset();
+    context = Context::make();
+    node = make_node("node");
+    publisher = node->create_publisher<Log>("t", QoS(10).transient_local());
     publisher->publish(Log());
     std::shared_ptr<Timer> timer;
     std::shared_ptr<Subscription<Log>> subscription;
     std::shared_ptr<Waitable> waitable;
     if (kind == "timer") {
-      timer = this->node->create_wall_timer(1ms, shuts_down);
+      timer = node->create_wall_timer(1ms, shuts_down);
     } else if (kind == "subscription") {
-      subscription = this->node->template create_subscription<Log>(
+      subscription = node->create_subscription<Log>(
         "t", QoS(10).transient_local(), [&](const Log &) { shuts_down(); });
     } else {
-      waitable = this->node->create_waitable(this->named("w"), shuts_down);
+      waitable = node->create_waitable(named("w"), shuts_down);
       waitable->trigger();
     }
-    this->executor = this->make_executor();
-    this->executor->add_node(this->node);
+    executor = make_executor();
+    executor->add_node(node);
     error.clear();
-    this->executor->spin();
+    executor->spin();
     EXPECT_EQ(error, "publish() on '/t' after the context was shut down (the test says so)")
       << kind;
   }
 }
 
-TYPED_TEST(Executors, name_the_group_that_they_refuse)
+TEST_P(Executors, name_the_group_that_they_refuse)
 {
   CallbackGroupOptions options;
   options.name = "manual";
   options.automatically_add_to_executor_with_node = false;
-  const auto group =
-    this->node->create_callback_group(CallbackGroupType::kMutuallyExclusive, options);
-  this->executor->add_callback_group(group);
+  const auto group = node->create_callback_group(CallbackGroupType::kMutuallyExclusive, options);
+  executor->add_callback_group(group);
   EXPECT_EQ(
-    error_of([&] { this->executor->add_callback_group(group); }),
+    error_of([&] { executor->add_callback_group(group); }),
     "Callback group '/node/group/manual' has already been added to this executor.");
-  this->executor->add_node(this->node);
+  executor->add_node(node);
   EXPECT_NE(
     error_of([&] {
-      this->executor->remove_callback_group(this->node->default_callback_group());
+      executor->remove_callback_group(node->default_callback_group());
     }).find("came with its node"),
     std::string::npos);
 }
 
 // What a thread does that has picked a job just before its node is removed, step by step.
-TYPED_TEST(Executors, a_job_that_was_picked_and_not_begun_runs_nothing_after_removal)
+TEST_P(Executors, a_job_that_was_picked_and_not_begun_runs_nothing_after_removal)
 {
   int runs = 0;
-  auto waitable = this->node->create_waitable(this->named("w", 3), [&] { ++runs; });
-  this->executor->add_node(this->node);
+  auto waitable = node->create_waitable(named("w", 3), [&] { ++runs; });
+  executor->add_node(node);
   waitable->trigger();
-  const auto picked = waitable->job(this->executor->context());
-  this->executor->remove_node(this->node);
+  const auto picked = waitable->job(executor->context());
+  executor->remove_node(node);
   EXPECT_FALSE(picked({}));
   EXPECT_EQ(runs, 0);
   EXPECT_EQ(waitable->backlog(), 2U) << "what it was for, and the job that waited, are still there";
 
-  this->executor->add_node(this->node);
+  executor->add_node(node);
   EXPECT_FALSE(picked({})) << "an earlier stay, in the same executor";
-  this->executor->spin_some();
+  executor->spin_some();
   EXPECT_EQ(runs, 3);
 }
 
-TYPED_TEST(Executors, are_waited_for_by_the_thread_that_takes_something_from_them_which_runs)
+TEST_P(Executors, are_waited_for_by_the_thread_that_takes_something_from_them_which_runs)
 {
-  const Spinning spinning(*this->executor);
+  const Spinning spinning(*executor);
   for (const std::string what :
        {"the entity is destroyed", "the node leaves", "the node is destroyed"}) {
-    this->executor->add_node(this->node);
+    executor->add_node(node);
     std::promise<void> started;
     bool finished = false;  // not atomic on purpose: the wait orders the two accesses
-    auto waitable = this->node->create_waitable(this->named("w"), [&] {
+    auto waitable = node->create_waitable(named("w"), [&] {
       started.set_value();
       std::this_thread::sleep_for(20ms);
       finished = true;
@@ -145,14 +142,14 @@ TYPED_TEST(Executors, are_waited_for_by_the_thread_that_takes_something_from_the
     if (what == "the entity is destroyed") {
       waitable.reset();
     } else if (what == "the node leaves") {
-      this->executor->remove_node(this->node);
+      executor->remove_node(node);
     } else {
-      this->node.reset();
+      node.reset();
       waitable->trigger();  // outlives its node, and never runs again
     }
     EXPECT_TRUE(finished) << what;
     if (what == "the entity is destroyed") {
-      this->executor->remove_node(this->node);
+      executor->remove_node(node);
     }
   }
 }

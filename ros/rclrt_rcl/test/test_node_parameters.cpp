@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "error_text.hpp"
 #include "fixture.hpp"
 #include "rclrt_config/configuration.hpp"
 

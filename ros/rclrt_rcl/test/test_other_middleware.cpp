@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/real_time.hpp"
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rclrt_core/linux_platform.hpp"
@@ -23,21 +24,13 @@ namespace rclrt_rcl
 namespace
 {
 
+using conformance::fifo;
 using rcl_interfaces::msg::Log;
 using rclrt_core::Attributes;
-using rclrt_core::SchedulingPolicy;
 using stub_rmw::Behaviour;
 using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
-
-Attributes fifo(int priority)
-{
-  Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
-  attributes.priority = priority;
-  return attributes;
-}
 
 class OtherMiddleware : public ::testing::TestWithParam<Behaviour>
 {
@@ -76,15 +69,6 @@ protected:
     std::shared_ptr<Node> node;
     std::unique_ptr<PreemptiveExecutor> executor;
   };
-
-  static bool has_realtime_permission()
-  {
-    rclrt_core::LinuxPlatform platform;
-    Attributes before;
-    return platform.read_back(platform.current_thread(), &before) == 0 &&
-           platform.apply(platform.current_thread(), fifo(1)) == 0 &&
-           platform.apply(platform.current_thread(), before) == 0;
-  }
 
   /// Those of the middleware, as the stub names them, that have this priority; -1 if there is none at all.
   static int raised_to(int priority)
@@ -139,10 +123,7 @@ TEST_P(OtherMiddleware, a_remote_gets_what_a_local_subscription_that_ignores_get
 
 TEST_P(OtherMiddleware, threads_that_are_known_are_raised_and_a_finding_says_so_of_others)
 {
-  if (!has_realtime_permission()) {
-    GTEST_SKIP()
-      << "skipped: real-time scheduling is refused: docs/how-to/real-time-permissions.md";
-  }
+  SKIP_WITHOUT_REAL_TIME();
   Process process("node");
   TimerOptions urgent;
   urgent.scheduling.attributes = fifo(10);

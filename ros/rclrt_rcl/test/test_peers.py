@@ -28,7 +28,6 @@ from rclpy.subscription import RCLError
 from rosgraph_msgs.msg import Clock
 
 PEER = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_rcl" / "peer"
-SERVICE_PEER = PEER.with_name("service_peer")
 PATIENCE_S = 30.0
 EXECUTORS = ["preemptive", "isolated", "events"]
 Start = Callable[..., subprocess.Popen[str]]
@@ -41,7 +40,10 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def start_one(*arguments: str) -> subprocess.Popen[str]:
         peer = subprocess.Popen(
-            [str(PEER), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [str(PEER), "echo", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         peers.append(peer)
         assert peer.stdout is not None
@@ -180,7 +182,10 @@ def test_a_second_signal_ends_a_program_that_does_not_stop(start: Start, node: N
 def test_wrong_ros_arguments_are_a_clear_error(arguments: list[str], said: str) -> None:
     """init() throws, and the text names the argument."""
     done = subprocess.run(
-        [str(PEER), "events", *arguments], capture_output=True, text=True, timeout=PATIENCE_S
+        [str(PEER), "echo", "events", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 2
     assert said in done.stderr
@@ -194,7 +199,7 @@ ATTEMPTS = 3
 def running(executor: str, *arguments: str) -> Iterator[None]:
     """Run the peer; it must end cleanly."""
     peer = subprocess.Popen(
-        [str(SERVICE_PEER), executor, *arguments],
+        [str(PEER), "server", executor, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

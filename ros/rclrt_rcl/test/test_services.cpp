@@ -15,8 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "error_text.hpp"
-#include "executor_types.hpp"
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rcl_interfaces/srv/get_parameters.hpp"
@@ -233,15 +231,14 @@ void echo(const Get::Request & request, Get::Response & response)
 
 std::string text_of(const Get::Response & response) { return response.values.at(0).string_value; }
 
-template <typename T>
-class Services : public ExecutorSuite<T>
+class Services : public Suite
 {
 protected:
-  void SetUp() override { this->executor->add_node(this->node); }
+  void SetUp() override { executor->add_node(node); }
 
   std::shared_ptr<Client<Get>> make_client(const ClientOptions & options = {}) const
   {
-    auto client = this->node->template create_client<Get>("echo", QoS::services(), options);
+    auto client = node->create_client<Get>("echo", QoS::services(), options);
     EXPECT_TRUE(client->wait_for_service(kPatience));
     return client;
   }
@@ -250,60 +247,40 @@ protected:
   {
     const auto answer = client.async_send_request(request_for(what));
     EXPECT_EQ(
-      this->executor->spin_until_future_complete(answer.future, kPatience),
-      FutureReturnCode::kSuccess);
+      executor->spin_until_future_complete(answer.future, kPatience), FutureReturnCode::kSuccess);
     return text_of(answer.get());
   }
 };
-TYPED_TEST_SUITE(Services, ExecutorTypes, ExecutorTypeNames);
+OVER_OUR_EXECUTORS(Services);
 
-TYPED_TEST(Services, a_future_gets_the_answer)
-{
-  auto service = this->node->template create_service<Get>("echo", &echo);
-  auto client = this->make_client();
-  EXPECT_EQ(this->ask(*client, "one"), "one");
-  EXPECT_EQ(this->ask(*client, "two"), "two");
-  EXPECT_EQ(client->pending_request_count(), 0U);
-}
-
-TYPED_TEST(Services, a_callback_gets_the_answer)
-{
-  auto service = this->node->template create_service<Get>("echo", &echo);
-  auto client = this->make_client();
-  std::string answer;
-  client->async_send_request(
-    request_for("name"), [&](const Get::Response & response) { answer = text_of(response); });
-  EXPECT_TRUE(spin_until(*this->executor, [&] { return !answer.empty(); }));
-  EXPECT_EQ(answer, "name");
-}
-
-TYPED_TEST(Services, the_header_tells_requests_apart)
+TEST_P(Services, the_header_tells_requests_apart)
 {
   std::vector<RequestHeader> headers;
-  auto service = this->node->template create_service<Get>(
+  auto service = node->create_service<Get>(
     "echo", [&](const RequestHeader & header, const Get::Request & request, Get::Response & to) {
       headers.push_back(header);
       echo(request, to);
     });
-  auto client = this->make_client();
-  this->ask(*client, "one");
-  this->ask(*client, "two");
+  auto client = make_client();
+  EXPECT_EQ(ask(*client, "one"), "one");
+  EXPECT_EQ(ask(*client, "two"), "two");
+  EXPECT_EQ(client->pending_request_count(), 0U);
   ASSERT_EQ(headers.size(), 2U);
   EXPECT_EQ(headers[0].id.sequence_number + 1, headers[1].id.sequence_number);
   EXPECT_GT(headers[0].source_timestamp.count(), 0);
 }
 
-TYPED_TEST(Services, answers_may_come_later_from_another_thread_and_in_any_order)
+TEST_P(Services, answers_may_come_later_from_another_thread_and_in_any_order)
 {
   std::vector<std::pair<std::string, Responder<Get>>> open;
-  auto service = this->node->template create_service<Get>(
-    "echo", [&](const Get::Request & request, Responder<Get> responder) {
+  auto service =
+    node->create_service<Get>("echo", [&](const Get::Request & request, Responder<Get> responder) {
       open.emplace_back(request.names.at(0), std::move(responder));
     });
-  auto client = this->make_client();
+  auto client = make_client();
   const auto first = client->async_send_request(request_for("first"));
   const auto second = client->async_send_request(request_for("second"));
-  ASSERT_TRUE(spin_until(*this->executor, [&] { return open.size() == 2; }));
+  ASSERT_TRUE(spin_until(*executor, [&] { return open.size() == 2; }));
   std::thread([&] {
     for (auto next = open.rbegin(); next != open.rend(); ++next) {
       Get::Response response;
@@ -313,53 +290,52 @@ TYPED_TEST(Services, answers_may_come_later_from_another_thread_and_in_any_order
   }).join();
   for (const auto & answer : {first, second}) {
     ASSERT_EQ(
-      this->executor->spin_until_future_complete(answer.future, kPatience),
-      FutureReturnCode::kSuccess);
+      executor->spin_until_future_complete(answer.future, kPatience), FutureReturnCode::kSuccess);
   }
   EXPECT_EQ(text_of(first.get()), "first");
   EXPECT_EQ(text_of(second.get()), "second");
   EXPECT_THAT(error_of([&] { open.front().second.send(Get::Response()); }), HasSubstr("only once"));
 }
 
-TYPED_TEST(Services, a_responder_outlives_its_service_and_says_so)
+TEST_P(Services, a_responder_outlives_its_service_and_says_so)
 {
   std::optional<Responder<Get>> open;
-  auto service = this->node->template create_service<Get>(
+  auto service = node->create_service<Get>(
     "echo",
     [&](const Get::Request &, Responder<Get> responder) { open.emplace(std::move(responder)); });
-  auto client = this->make_client();
+  auto client = make_client();
   client->async_send_request(request_for("name"));
-  ASSERT_TRUE(spin_until(*this->executor, [&] { return open.has_value(); }));
+  ASSERT_TRUE(spin_until(*executor, [&] { return open.has_value(); }));
   service.reset();
   EXPECT_THAT(error_of([&] { open->send(Get::Response()); }), HasSubstr("does not exist any more"));
 }
 
-TYPED_TEST(Services, a_responder_keeps_no_node)
+TEST_P(Services, a_responder_keeps_no_node)
 {
   std::optional<Responder<Get>> open;
-  auto server = this->make_node("server");
-  auto service = server->template create_service<Get>(
+  auto server = make_node("server");
+  auto service = server->create_service<Get>(
     "echo",
     [&](const Get::Request &, Responder<Get> responder) { open.emplace(std::move(responder)); });
-  this->executor->add_node(server);
-  auto client = this->make_client();
+  executor->add_node(server);
+  auto client = make_client();
   client->async_send_request(request_for("name"));
-  ASSERT_TRUE(spin_until(*this->executor, [&] { return open.has_value(); }));
+  ASSERT_TRUE(spin_until(*executor, [&] { return open.has_value(); }));
   const std::weak_ptr<rcl_node_t> handle = server->handle();
-  this->executor->remove_node(server);
+  executor->remove_node(server);
   service.reset();
   server.reset();
   EXPECT_TRUE(handle.expired());
 }
 
-TYPED_TEST(Services, a_destroyed_service_leaves_no_callback_behind)
+TEST_P(Services, a_destroyed_service_leaves_no_callback_behind)
 {
-  const Spinning spinning(*this->executor);
-  auto client = this->node->template create_client<Get>("echo");
+  const Spinning spinning(*executor);
+  auto client = node->create_client<Get>("echo");
   for (int round = 0; round < 3; ++round) {
     auto alive = std::make_unique<std::string>("alive");
-    auto service = this->node->template create_service<Get>(
-      "echo", [&alive](const Get::Request &, Get::Response & response) {
+    auto service =
+      node->create_service<Get>("echo", [&alive](const Get::Request &, Get::Response & response) {
         response.values.resize(1);
         response.values[0].string_value = alive->substr(0);
       });

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "builtin_interfaces/msg/time.hpp"
-#include "fixture.hpp"
+#include "front_end.hpp"
 #include "rcl_interfaces/srv/list_parameters.hpp"
 #include "rclcpp_action/rclcpp_action.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
@@ -29,9 +29,11 @@ namespace
 {
 
 using builtin_interfaces::msg::Time;
+using conformance::qos_of_service;
 using rcl_interfaces::srv::ListParameters;
 using rosgraph_msgs::msg::Clock;
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 using Fibonacci = test_msgs::action::Fibonacci;
 
 constexpr std::size_t kMaxNodes = 3;      // of each thread

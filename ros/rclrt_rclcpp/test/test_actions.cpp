@@ -10,10 +10,12 @@
 #include <thread>
 #include <vector>
 
+#include "conformance/elsewhere.hpp"
+#include "conformance/publications.hpp"
 #include "rcl/service.h"
 #include "rclcpp_action/rclcpp_action.hpp"
+#include "rclrt_core/job.hpp"
 #include "test_msgs/action/fibonacci.hpp"
-#include "typed_fixture.hpp"
 
 namespace
 {
@@ -39,12 +41,15 @@ namespace rclrt_rclcpp
 namespace
 {
 
+using namespace conformance;
+using builtin_interfaces::msg::Time;
+using std::chrono::milliseconds;
+
 using Fibonacci = test_msgs::action::Fibonacci;
 using Handle = rclcpp_action::ClientGoalHandle<Fibonacci>;
 using ServerHandle = rclcpp_action::ServerGoalHandle<Fibonacci>;
 
-template <typename ExecutorT>
-class Actions : public TypedFixture<ExecutorT>
+class Actions : public Suite
 {
 protected:
   void TearDown() override
@@ -52,7 +57,7 @@ protected:
     executing_.reset();
     server_.reset();
     client_.reset();
-    TypedFixture<ExecutorT>::TearDown();
+    Suite::TearDown();
   }
 
   /// A goal gives its order as feedback until the client has seen that, and then succeeds; one of
@@ -62,22 +67,21 @@ protected:
     rcl_action_server_options_t options = rcl_action_server_get_default_options();
     options.result_timeout.nanoseconds = std::chrono::nanoseconds(keep_results).count();
     server_ = rclcpp_action::create_server<Fibonacci>(
-      this->node_, "fibonacci",
+      node, "fibonacci",
       [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> & goal) {
         return goal->order < 0 ? rclcpp_action::GoalResponse::REJECT
                                : rclcpp_action::GoalResponse::ACCEPT_AND_EXECUTE;
       },
       [](const std::shared_ptr<ServerHandle> &) { return rclcpp_action::CancelResponse::ACCEPT; },
       [this](const std::shared_ptr<ServerHandle> & goal) {
-        executing_ =
-          this->node_->create_wall_timer(milliseconds(5), [this, goal](rclcpp::TimerBase & timer) {
-            if (execute(*goal)) {
-              timer.cancel();
-            }
-          });
+        executing_ = node->create_wall_timer(5ms, [this, goal](rclcpp::TimerBase & timer) {
+          if (execute(*goal)) {
+            timer.cancel();
+          }
+        });
       },
       options);
-    client_ = rclcpp_action::create_client<Fibonacci>(this->node_, "fibonacci");
+    client_ = rclcpp_action::create_client<Fibonacci>(node, "fibonacci");
   }
 
   /// Returns whether the goal is done.
@@ -106,7 +110,7 @@ protected:
   template <typename FutureT>
   static auto get(FutureT future)
   {
-    EXPECT_EQ(future.wait_for(seconds(30)), std::future_status::ready);
+    EXPECT_EQ(future.wait_for(kPatience), std::future_status::ready);
     return future.get();
   }
 
@@ -129,37 +133,37 @@ protected:
   rclcpp_action::Client<Fibonacci>::SharedPtr client_;
 };
 
-TYPED_TEST_SUITE(Actions, AllExecutors, ExecutorNames);
+OVER_ALL_EXECUTORS(Actions);
 
-TYPED_TEST(Actions, goals_are_accepted_rejected_cancelled_and_give_feedback_and_results)
+TEST_P(Actions, goals_are_accepted_rejected_cancelled_and_give_feedback_and_results)
 {
-  this->serve(seconds(60));
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
-  ASSERT_TRUE(this->client_->wait_for_action_server(seconds(30)));
+  serve(60s);
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  ASSERT_TRUE(client_->wait_for_action_server(kPatience));
   for (int32_t order = 1; order <= 5; ++order) {
-    const auto handle = this->send(order);
+    const auto handle = send(order);
     ASSERT_TRUE(handle);
-    const auto result = this->get(this->client_->async_get_result(handle));
+    const auto result = get(client_->async_get_result(handle));
     EXPECT_EQ(result.code, rclcpp_action::ResultCode::SUCCEEDED);
     EXPECT_EQ(result.result->sequence, (std::vector<int32_t>{order, order}));
   }
-  EXPECT_FALSE(this->send(-1));
-  const auto handle = this->send(0);
+  EXPECT_FALSE(send(-1));
+  const auto handle = send(0);
   ASSERT_TRUE(handle);
-  auto result = this->client_->async_get_result(handle);
-  this->get(this->client_->async_cancel_goal(handle));
-  EXPECT_EQ(this->get(result).code, rclcpp_action::ResultCode::CANCELED);
+  auto result = client_->async_get_result(handle);
+  get(client_->async_cancel_goal(handle));
+  EXPECT_EQ(get(result).code, rclcpp_action::ResultCode::CANCELED);
 }
 
-TYPED_TEST(Actions, a_client_whose_callbacks_may_overlap_gets_everything_of_many_goals)
+TEST_P(Actions, a_client_whose_callbacks_may_overlap_gets_everything_of_many_goals)
 {
-  if (!kIsOurs<TypeParam>) {
+  if (!is_ours(GetParam())) {
     GTEST_SKIP() << "what rclcpp's own do is of no interest here";
   }
   constexpr int kGoals = 30;
   const auto server = rclcpp_action::create_server<Fibonacci>(
-    this->node_, "fibonacci",
+    node, "fibonacci",
     [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
       return rclcpp_action::GoalResponse::ACCEPT_AND_EXECUTE;
     },
@@ -168,11 +172,11 @@ TYPED_TEST(Actions, a_client_whose_callbacks_may_overlap_gets_everything_of_many
       goal->publish_feedback(std::make_shared<Fibonacci::Feedback>());
       goal->succeed(std::make_shared<Fibonacci::Result>());
     });
-  const auto group = this->node_->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
-  const auto client = rclcpp_action::create_client<Fibonacci>(this->node_, "fibonacci", group);
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
-  ASSERT_TRUE(client->wait_for_action_server(seconds(30)));
+  const auto group = node->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  const auto client = rclcpp_action::create_client<Fibonacci>(node, "fibonacci", group);
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  ASSERT_TRUE(client->wait_for_action_server(kPatience));
   rclcpp_action::Client<Fibonacci>::SendGoalOptions options;
   std::atomic<int> results{0};
   options.feedback_callback = [](const Handle::SharedPtr & handle, const auto &) {
@@ -189,10 +193,10 @@ TYPED_TEST(Actions, a_client_whose_callbacks_may_overlap_gets_everything_of_many
   EXPECT_TRUE(wait_for([&] { return results == kGoals; })) << results;
 }
 
-TYPED_TEST(Actions, a_callback_that_waits_for_a_client_of_its_own_group_is_told_with_it)
+TEST_P(Actions, a_callback_that_waits_for_a_client_of_its_own_group_is_told_with_it)
 {
-  if constexpr (kIsOurs<TypeParam>) {
-    const auto far = this->make_node("far");
+  if (is_ours(GetParam())) {
+    const auto far = make_node("far");
     const auto server = rclcpp_action::create_server<Fibonacci>(
       far, "fibonacci",
       [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
@@ -200,22 +204,22 @@ TYPED_TEST(Actions, a_callback_that_waits_for_a_client_of_its_own_group_is_told_
       },
       [](const std::shared_ptr<ServerHandle> &) { return rclcpp_action::CancelResponse::REJECT; },
       [](const std::shared_ptr<ServerHandle> &) {});
-    rclcpp::executors::SingleThreadedExecutor others(this->executor_options());
-    others.add_node(far);
-    const Spinning others_spin(others);
-    this->client_ = rclcpp_action::create_client<Fibonacci>(this->node_, "fibonacci");
+    const auto others = make_executor_in(context, Kind::kRclcppSingle);
+    others->add_node(far);
+    const Spinning others_spin(*others);
+    client_ = rclcpp_action::create_client<Fibonacci>(node, "fibonacci");
     std::atomic<bool> is_told{false};
     std::atomic<bool> has_ended{false};
-    const auto timer = this->node_->create_wall_timer(milliseconds(5), [&] {
-      if (this->client_->action_server_is_ready() && !has_ended) {
-        this->client_->async_send_goal(Fibonacci::Goal());
+    const auto timer = node->create_wall_timer(5ms, [&] {
+      if (client_->action_server_is_ready() && !has_ended) {
+        client_->async_send_goal(Fibonacci::Goal());
         has_ended = wait_for([&] { return is_told.load(); });
       }
     });
-    this->executor_->add_node(this->node_);
-    const Spinning spinning(*this->executor_);
+    executor->add_node(node);
+    const Spinning spinning(*executor);
     EXPECT_TRUE(wait_for([&] {
-      for (const auto & finding : this->executor_->findings()) {
+      for (const auto & finding : ours(*executor).findings()) {
         is_told = is_told || (finding.subject == "'/node/client/action'" &&
                               finding.what.find("'/node/timer/5ms'") != std::string::npos);
       }
@@ -227,25 +231,25 @@ TYPED_TEST(Actions, a_callback_that_waits_for_a_client_of_its_own_group_is_told_
   }
 }
 
-TYPED_TEST(Actions, servers_and_clients_without_goals_have_no_jobs)
+TEST_P(Actions, servers_and_clients_without_goals_have_no_jobs)
 {
-  if constexpr (kIsOurs<TypeParam>) {
+  if (is_ours(GetParam())) {
     std::vector<std::shared_ptr<void>> idle;
     for (int i = 0; i < 5; ++i) {
       const std::string name = "idle_" + std::to_string(i);
       idle.push_back(rclcpp_action::create_server<Fibonacci>(
-        this->node_, name,
+        node, name,
         [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
           return rclcpp_action::GoalResponse::REJECT;
         },
         [](const std::shared_ptr<ServerHandle> &) { return rclcpp_action::CancelResponse::REJECT; },
         [](const std::shared_ptr<ServerHandle> &) {}));
-      idle.push_back(rclcpp_action::create_client<Fibonacci>(this->node_, name));
+      idle.push_back(rclcpp_action::create_client<Fibonacci>(node, name));
     }
-    this->executor_->add_node(this->node_);
-    const Spinning spinning(*this->executor_);
-    std::this_thread::sleep_for(milliseconds(100));
-    for (const auto & [name, statistics] : this->executor_->statistics()) {
+    executor->add_node(node);
+    const Spinning spinning(*executor);
+    std::this_thread::sleep_for(100ms);
+    for (const auto & [name, statistics] : ours(*executor).statistics()) {
       const auto has = [text = name](const char * part) { return text.find(part) != text.npos; };
       if (has("/waitable/") || has("/client/action")) {
         EXPECT_LT(statistics.released, 5U) << name;
@@ -283,36 +287,36 @@ private:
 };
 
 /// rmw_fastrtps would call the null pointer for a request that is on its way.
-TYPED_TEST(Actions, services_that_stay_never_lose_the_function_that_is_called_for_requests)
+TEST_P(Actions, services_that_stay_never_lose_the_function_that_is_called_for_requests)
 {
-  if (!kIsOurs<TypeParam>) {
+  if (!is_ours(GetParam())) {
     GTEST_SKIP() << "rclcpp's events executor takes it from them";
   }
-  this->serve(milliseconds(20));
+  serve(20ms);
   functions_given = functions_taken = 0;
-  this->executor_->add_node(this->node_);
-  this->executor_->remove_node(this->node_);
+  executor->add_node(node);
+  executor->remove_node(node);
   EXPECT_GT(functions_given, 3) << "three of the action server, and the node's own";
-  this->executor_->add_node(this->node_);
-  this->executor_.reset();
+  executor->add_node(node);
+  executor.reset();
   EXPECT_EQ(functions_taken, 0);
 }
 
-TYPED_TEST(Actions, servers_may_be_dropped_while_goals_arrive)
+TEST_P(Actions, servers_may_be_dropped_while_goals_arrive)
 {
-  if (!kIsOurs<TypeParam>) {
+  if (!is_ours(GetParam())) {
     GTEST_SKIP() << "with the events executor, the middleware calls what a server has destroyed";
   }
-  const std::shared_ptr<rclcpp::Node> of_client = this->make_node("client");
+  const auto of_client = make_node("client");
   const auto client = rclcpp_action::create_client<Fibonacci>(of_client, "fibonacci");
-  this->executor_->add_node(this->node_);
+  executor->add_node(node);
   std::atomic<int> goals{0};  // one may be in progress when its server has gone
-  const Spinning spinning(*this->executor_);
+  const Spinning spinning(*executor);
   const Again sending([&] { client->async_send_goal(Fibonacci::Goal()); });
   for (int i = 0; i < 10; ++i) {
     const int before = goals;
     const auto server = rclcpp_action::create_server<Fibonacci>(
-      this->node_, "fibonacci",
+      node, "fibonacci",
       [&](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
         ++goals;
         return rclcpp_action::GoalResponse::REJECT;
@@ -323,15 +327,15 @@ TYPED_TEST(Actions, servers_may_be_dropped_while_goals_arrive)
   }
 }
 
-TYPED_TEST(Actions, clients_may_be_dropped_while_feedback_arrives)
+TEST_P(Actions, clients_may_be_dropped_while_feedback_arrives)
 {
-  if (!kIsOurs<TypeParam>) {
+  if (!is_ours(GetParam())) {
     GTEST_SKIP() << "with the events executor, the middleware calls what a client has destroyed";
   }
   std::shared_ptr<ServerHandle> goal;
   std::atomic<bool> is_accepted{false};
   const auto server = rclcpp_action::create_server<Fibonacci>(
-    this->node_, "fibonacci",
+    node, "fibonacci",
     [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
       return rclcpp_action::GoalResponse::ACCEPT_AND_EXECUTE;
     },
@@ -340,43 +344,141 @@ TYPED_TEST(Actions, clients_may_be_dropped_while_feedback_arrives)
       goal = accepted;
       is_accepted = true;
     });
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
-  const auto first = rclcpp_action::create_client<Fibonacci>(this->node_, "fibonacci");
-  ASSERT_TRUE(first->wait_for_action_server(seconds(30)));
-  ASSERT_TRUE(this->get(first->async_send_goal(Fibonacci::Goal())));
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  const auto first = rclcpp_action::create_client<Fibonacci>(node, "fibonacci");
+  ASSERT_TRUE(first->wait_for_action_server(kPatience));
+  ASSERT_TRUE(get(first->async_send_goal(Fibonacci::Goal())));
   ASSERT_TRUE(wait_for([&] { return is_accepted.load(); }));
   {
     const auto feedback = std::make_shared<Fibonacci::Feedback>();
     const Again publishing([&] { goal->publish_feedback(feedback); });
     for (int i = 0; i < 10; ++i) {
-      const auto client = rclcpp_action::create_client<Fibonacci>(this->node_, "fibonacci");
-      EXPECT_TRUE(client->wait_for_action_server(seconds(30)));
+      const auto client = rclcpp_action::create_client<Fibonacci>(node, "fibonacci");
+      EXPECT_TRUE(client->wait_for_action_server(kPatience));
     }
   }
   goal->abort(std::make_shared<Fibonacci::Result>());
   goal.reset();
 }
 
-TYPED_TEST(Actions, results_are_forgotten_when_they_have_been_kept_long_enough)
+TEST_P(Actions, results_are_forgotten_when_they_have_been_kept_long_enough)
 {
-  if (std::is_same_v<TypeParam, RclcppEvents>) {
+  if (GetParam() == Kind::kRclcppEvents) {
     GTEST_SKIP() << "it never forgets them";
   }
-  this->serve(milliseconds(10));
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
-  ASSERT_TRUE(this->client_->wait_for_action_server(seconds(30)));
+  serve(10ms);
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  ASSERT_TRUE(client_->wait_for_action_server(kPatience));
   milliseconds patience(100);
   EXPECT_TRUE(wait_for([&] {
-    const auto handle = this->send(3);
-    wait_for([&] { return this->executing_->is_canceled(); });
+    const auto handle = send(3);
+    wait_for([&] { return executing_->is_canceled(); });
     std::this_thread::sleep_for(patience);
     patience *= 2;
-    return this->get(this->client_->async_get_result(handle)).code ==
-           rclcpp_action::ResultCode::UNKNOWN;
+    return get(client_->async_get_result(handle)).code == rclcpp_action::ResultCode::UNKNOWN;
   }));
+}
+
+class ActionsOfOurs : public Suite
+{
+};
+OVER_OUR_EXECUTORS(ActionsOfOurs);
+
+/// In another process: sends a goal every 20 ms. Its order is the lower 31 bits of the deadline of the job that sends it,
+/// ns. `file`: gives /source/timer/20ms a deadline.
+void send_goals(const std::string & file)
+{
+  const auto context = make_context();
+  const auto node = make_node_in(context, "source");
+  const auto client = rclcpp_action::create_client<Fibonacci>(node, "fibonacci");
+  const auto timer = node->create_wall_timer(20ms, [&] {
+    const int64_t deadline = rclrt_core::nanoseconds_of(rclrt_core::current_job()->deadline);
+    Fibonacci::Goal goal;
+    goal.order = static_cast<int32_t>(deadline & 0x7fffffff);
+    if (client->action_server_is_ready()) {
+      client->async_send_goal(goal);
+    }
+  });
+  Options options;
+  options.policy = &rclrt_core::edf_policy();
+  options.configuration_file = file;
+  const auto executor = make_executor_in(context, Kind::kPreemptive, options);
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  while (goes_on()) {
+    std::this_thread::sleep_for(10ms);
+  }
+}
+
+TEST_P(ActionsOfOurs, ask_whether_to_accept_a_goal_by_the_deadline_of_the_job_that_has_sent_it)
+{
+  const File file(for_all("      callbacks: {/source/timer/20ms: {relative_deadline: 500ms}}\n"));
+  Options options;
+  options.policy = &rclrt_core::edf_policy();
+  executor = make_executor(options);
+  std::atomic<int> right{0};
+  std::atomic<int> wrong{0};
+  const auto server = rclcpp_action::create_server<Fibonacci>(
+    node, "fibonacci",
+    [&](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> & goal) {
+      const int64_t deadline = rclrt_core::nanoseconds_of(rclrt_core::current_job()->deadline);
+      ++((deadline & 0x7fffffff) == goal->order ? right : wrong);
+      return rclcpp_action::GoalResponse::REJECT;
+    },
+    [](const std::shared_ptr<ServerHandle> &) { return rclcpp_action::CancelResponse::ACCEPT; },
+    [](const std::shared_ptr<ServerHandle> &) {});
+  executor->add_node(node);
+  const Elsewhere source({"--send-goals", file.path()});
+  const Spinning spinning(*executor);
+  EXPECT_TRUE(wait_for([&] { return right + wrong >= 10; }));
+  EXPECT_EQ(wrong, 0) << "beside " << right << " that are right";
+}
+
+class PublicationsOfActions : public Publications
+{
+};
+OVER_OUR_EXECUTORS(PublicationsOfActions);
+
+// Every client of an action is told of all feedback. It is for `mid`; `high` has nothing to do with it.
+TEST_P(PublicationsOfActions, release_the_more_urgent_client_first)
+{
+  std::shared_ptr<ServerHandle> goal;
+  std::atomic<bool> has_goal{false};
+  const auto server = rclcpp_action::create_server<Fibonacci>(
+    low, "fibonacci",
+    [](const rclcpp_action::GoalUUID &, const std::shared_ptr<const Fibonacci::Goal> &) {
+      return rclcpp_action::GoalResponse::ACCEPT_AND_EXECUTE;
+    },
+    [](const std::shared_ptr<ServerHandle> &) { return rclcpp_action::CancelResponse::ACCEPT; },
+    [&](const std::shared_ptr<ServerHandle> & accepted) {
+      goal = accepted;
+      has_goal = true;
+    });
+  const auto of_mid = rclcpp_action::create_client<Fibonacci>(mid, "fibonacci");
+  const auto of_high = rclcpp_action::create_client<Fibonacci>(high, "fibonacci");
+  spin();
+  ASSERT_TRUE(of_mid->wait_for_action_server(kPatience));
+  ASSERT_TRUE(of_high->wait_for_action_server(kPatience));
+  typename rclcpp_action::Client<Fibonacci>::SendGoalOptions options;
+  options.feedback_callback = [](
+                                const Handle::SharedPtr &,
+                                const std::shared_ptr<const Fibonacci::Feedback> &) { compute(); };
+  const auto sent = of_mid->async_send_goal(Fibonacci::Goal(), options);
+  ASSERT_EQ(sent.wait_for(kPatience), std::future_status::ready);
+  ASSERT_TRUE(wait_for([&] { return has_goal.load(); }));
+  std::this_thread::sleep_for(100ms);  // the goal's status, too, has arrived everywhere
+  run_at_low([&] { goal->publish_feedback(std::make_shared<Fibonacci::Feedback>()); });
+  expect_high_before_mid();
+  run_at_low([&] { goal->succeed(std::make_shared<Fibonacci::Result>()); });
+  goal.reset();
 }
 
 }  // namespace
 }  // namespace rclrt_rclcpp
+
+int main(int argc, char ** argv)
+{
+  return conformance::run(argc, argv, "--send-goals", rclrt_rclcpp::send_goals);
+}

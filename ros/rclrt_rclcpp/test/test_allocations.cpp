@@ -12,7 +12,7 @@
 #include <limits>
 #include <new>
 
-#include "typed_fixture.hpp"
+#include "conformance/suite.hpp"
 
 namespace
 {
@@ -51,6 +51,10 @@ namespace rclrt_rclcpp
 namespace
 {
 
+using namespace conformance;
+using builtin_interfaces::msg::Time;
+using std::chrono::milliseconds;
+
 constexpr int kDispatches = 500;
 
 struct NoExecutor : rclcpp::Executor
@@ -71,8 +75,7 @@ struct NoExecutor : rclcpp::Executor
   }
 };
 
-template <typename ExecutorT>
-class Allocations : public TypedFixture<ExecutorT>
+class Allocations : public Suite
 {
 protected:
   /// Of the second time; the first one may.
@@ -108,28 +111,26 @@ protected:
   }
 };
 
-using OurExecutors = ::testing::Types<
-  PreemptiveExecutor, CallbackIsolatedExecutor, PriorityEventsExecutor, ReleaseAndExecute>;
-TYPED_TEST_SUITE(Allocations, OurExecutors, ExecutorNames);
+OVER_OUR_EXECUTORS(Allocations);
 
-TYPED_TEST(Allocations, are_none_for_a_waitable)
+TEST_P(Allocations, are_none_for_a_waitable)
 {
   std::atomic<int> count{0};
-  const auto waitable = this->add_waitable([&] { this->run(count); });
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
-  EXPECT_EQ(this->of([&] { this->dispatch(count, [&] { waitable->trigger(); }); }), 0U);
+  const auto waitable = make_waitable(*node, [&] { run(count); });
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  EXPECT_EQ(of([&] { dispatch(count, [&] { waitable->trigger(); }); }), 0U);
 }
 
-TYPED_TEST(Allocations, of_a_message_are_those_of_publishing_and_taking_it)
+TEST_P(Allocations, of_a_message_are_those_of_publishing_and_taking_it)
 {
   std::atomic<int> count{0};
-  const auto subscription = this->node_->template create_subscription<Time>(
-    "topic", 10, [&](const Time &) { this->run(count); });
-  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
+  const auto subscription =
+    node->create_subscription<Time>("topic", 10, [&](const Time &) { run(count); });
+  const auto publisher = node->create_publisher<Time>("topic", 10);
   ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
-  const uint64_t without = this->of([&] {
-    this->dispatch(count, [&] {
+  const uint64_t without = of([&] {
+    dispatch(count, [&] {
       const int before = count;
       publisher->publish(Time());
       while (count == before) {
@@ -137,14 +138,13 @@ TYPED_TEST(Allocations, of_a_message_are_those_of_publishing_and_taking_it)
       }
     });
   });
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
-  const uint64_t with =
-    this->of([&] { this->dispatch(count, [&] { publisher->publish(Time()); }); });
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  const uint64_t with = of([&] { dispatch(count, [&] { publisher->publish(Time()); }); });
   EXPECT_LE(with, without);
 }
 
-TYPED_TEST(Allocations, of_a_timer_are_those_of_calling_it)
+TEST_P(Allocations, of_a_timer_are_those_of_calling_it)
 {
   // It runs by itself: what is counted is from one call to that which is kDispatches later.
   std::atomic<int> count{0};
@@ -152,8 +152,8 @@ TYPED_TEST(Allocations, of_a_timer_are_those_of_calling_it)
   uint64_t at_first = 0;
   uint64_t at_last = 0;
   std::atomic<bool> done{false};
-  const auto timer = this->node_->create_wall_timer(milliseconds(0), [&] {
-    this->run(count);
+  const auto timer = node->create_wall_timer(0ms, [&] {
+    run(count);
     if (count == first) {
       at_first = allocations;
     } else if (count == first + kDispatches) {
@@ -161,11 +161,10 @@ TYPED_TEST(Allocations, of_a_timer_are_those_of_calling_it)
       done = true;
     }
   });
-  const uint64_t without =
-    this->of([&] { this->dispatch(count, [&] { NoExecutor::run(timer); }); });
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
-  this->dispatch(count, [] {});  // until all is in place
+  const uint64_t without = of([&] { dispatch(count, [&] { NoExecutor::run(timer); }); });
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  dispatch(count, [] {});  // until all is in place
   first = count + kDispatches;
   EXPECT_TRUE(wait_for([&] { return done.load(); }));
   EXPECT_LE(at_last - at_first, without);

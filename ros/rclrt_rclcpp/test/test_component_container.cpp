@@ -23,9 +23,9 @@
 
 #include "composition_interfaces/srv/load_node.hpp"
 #include "composition_interfaces/srv/unload_node.hpp"
-#include "fixture.hpp"
+#include "conformance/real_time.hpp"
+#include "conformance/suite.hpp"
 #include "rcl_interfaces/msg/log.hpp"
-#include "scheduling_fixture.hpp"
 #ifdef RCLRT_HAS_STD_SRVS
 #include "std_srvs/srv/set_bool.hpp"
 #endif
@@ -38,9 +38,12 @@ namespace rclrt_rclcpp
 namespace
 {
 
+using namespace conformance;
 using composition_interfaces::srv::LoadNode;
 using composition_interfaces::srv::UnloadNode;
 using rcl_interfaces::msg::Log;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
 /// The container as a process of its own.
 class Container
@@ -117,11 +120,10 @@ class ComponentContainer : public WithContext
 protected:
   void SetUp() override
   {
-    WithContext::SetUp();
     node_ = make_node("test");
-    executor_ = std::make_unique<PreemptiveExecutor>(executor_options());
+    executor_ = make_executor_in(context, Kind::kPreemptive);
     executor_->add_node(node_);
-    spinning_ = std::make_unique<Spinning>(*executor_);
+    spinning_ = std::make_unique<Spinning<Executor>>(*executor_);
     subscription_ = node_->create_subscription<Log>("heard", 10, [this](const Log & log) {
       const std::lock_guard<std::mutex> lock(mutex_);
       heard_ = log;
@@ -183,8 +185,8 @@ protected:
   }
 
   std::shared_ptr<rclcpp::Node> node_;
-  std::unique_ptr<PreemptiveExecutor> executor_;
-  std::unique_ptr<Spinning> spinning_;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Spinning<Executor>> spinning_;
   rclcpp::Subscription<Log>::SharedPtr subscription_;
   std::mutex mutex_;
   Log heard_;

@@ -1,12 +1,9 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Deadlines for nodes of rclcpp: scheduling_policy ext from a file is in force, what a job publishes inherits its
-// deadline within the process, and messages bring theirs along from other processes.
+// Messages bring their deadlines along from other processes: of rclcpp, and of rclrt_rcl.
 
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -19,7 +16,9 @@
 #include <mutex>
 #include <utility>
 
-#include "deadlines_fixture.hpp"
+#include "conformance/elsewhere.hpp"
+#include "conformance/real_time.hpp"
+#include "conformance/suite.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rcl_interfaces/srv/get_parameters.hpp"
 #include "rclcpp/serialization.hpp"
@@ -31,84 +30,78 @@ namespace rclrt_rclcpp
 namespace
 {
 
-using rclrt_core::SchedulingPolicy;
+using namespace conformance;
+using builtin_interfaces::msg::Time;
 
-template <typename ExecutorT>
-class DeadlinesTest : public SchedulingTest<ExecutorT>
+constexpr int64_t kNone = -1;
+
+/// Deadline of the calling job, nanoseconds of the steady clock.
+int64_t deadline_here()
 {
-};
-
-using Executors = ::testing::Types<PreemptiveExecutor, CallbackIsolatedExecutor>;
-TYPED_TEST_SUITE(DeadlinesTest, Executors, ExecutorNames);
-
-TYPED_TEST(DeadlinesTest, of_a_timer_are_in_force_and_inherited_by_what_it_publishes_to)
-{
-  const File file(
-    "/**:\n  ros__parameters:\n    rclrt:\n"
-    "      executor: {deadline_scheduler: fifo_bands}\n"
-    "      callbacks:\n"
-    "        /planner/timer/5ms: {scheduling_policy: ext, relative_deadline: 700ms}\n"
-    "        /planner/subscription/map: {scheduling_policy: ext}\n");
-  rclrt_core::LinuxPlatform platform;
-  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
-  const auto group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
-  rclcpp::SubscriptionOptions subscription_options;
-  subscription_options.callback_group = group;
-  const auto publisher = node->create_publisher<Time>("map", 10);
-  std::atomic<int> matched{0};
-  std::atomic<int> taken{0};
-  rclrt_core::Attributes seen;
-  const auto timer = node->create_wall_timer(milliseconds(5), [&] {
-    // Which job it was goes along, as the message's time.
-    const int64_t deadline_ns = rclrt_core::nanoseconds_of(rclrt_core::current_job()->deadline);
-    Time message;
-    message.sec = static_cast<int32_t>(deadline_ns / 1'000'000'000);
-    message.nanosec = static_cast<uint32_t>(deadline_ns % 1'000'000'000);
-    publisher->publish(message);
-  });
-  const auto subscription = node->create_subscription<Time>(
-    "map", 10,
-    [&](const Time & message) {
-      const int64_t deadline_ns = rclrt_core::nanoseconds_of(rclrt_core::current_job()->deadline);
-      matched += deadline_ns == int64_t{message.sec} * 1'000'000'000 + message.nanosec ? 1 : 0;
-      if (++taken == 1) {
-        EXPECT_EQ(platform.read_back(platform.current_thread(), &seen), 0);
-      }
-    },
-    subscription_options);
-  typename TestFixture::Options options;
-  options.configuration_file = file.path();
-  const auto executor = this->make_executor(options);
-  executor->add_node(node);
-  {
-    const Spinning spinning(*executor);
-    EXPECT_TRUE(wait_for([&] { return taken >= 20; }));
-    EXPECT_EQ(executor->deadline_scheduler(), "fifo bands");
-  }
-  EXPECT_EQ(matched, taken);
-  std::string refusal;
-  for (const auto & finding : executor->findings()) {
-    if (finding.error_number != 0) {
-      refusal = to_string(finding);
-    }
-  }
-  if (!refusal.empty()) {
-    GTEST_SKIP() << "not permitted here: " << refusal;
-  }
-  EXPECT_EQ(seen.policy, SchedulingPolicy::kFifo);
-  EXPECT_EQ(seen.priority, 49);
+  const rclrt_core::TimePoint deadline = rclrt_core::current_job()->deadline;
+  return deadline == rclrt_core::kNever ? kNone : rclrt_core::nanoseconds_of(deadline);
 }
 
-TYPED_TEST_SUITE(CarriedDeadlines, Configurable, ExecutorNames);
+/// In another process: publishes on /said, by turns as a message, as bytes and on loan. Each message is the deadline of
+/// the job that publishes it. A thread that is no job publishes {-1, 0}. `file`: gives /source/timer/20ms a deadline.
+void publish(const std::string & file)
+{
+  setenv("ROS_DISABLE_LOANED_MESSAGES", "0", 1);
+  const auto context = make_context();
+  const auto node = make_node_in(context, "source");
+  const auto publisher = node->create_publisher<Time>("said", 30);
+  int turn = 0;
+  const auto timer = node->create_wall_timer(20ms, [&] {
+    const int64_t deadline = deadline_here();
+    Time message;
+    message.sec = static_cast<int32_t>(deadline / 1'000'000'000);
+    message.nanosec = static_cast<uint32_t>(deadline % 1'000'000'000);
+    if (turn == 0) {
+      publisher->publish(message);
+    } else if (turn == 1) {
+      rclcpp::SerializedMessage bytes;
+      rclcpp::Serialization<Time>().serialize_message(&message, &bytes);
+      publisher->publish(bytes);
+    } else {
+      auto loan = publisher->borrow_loaned_message();
+      loan.get() = message;
+      publisher->publish(std::move(loan));
+    }
+    turn = (turn + 1) % 3;
+  });
+  Options options;
+  options.policy = &rclrt_core::edf_policy();
+  options.configuration_file = file;
+  const auto executor = make_executor_in(context, Kind::kPreemptive, options);
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  Time message;
+  message.sec = -1;
+  while (goes_on()) {
+    publisher->publish(message);
+    std::this_thread::sleep_for(50ms);
+  }
+}
+
+class CarriedDeadlines : public Suite
+{
+protected:
+  // Before anything reads it. By default ROS 2 does not lend to subscriptions.
+  static void SetUpTestSuite() { setenv("ROS_DISABLE_LOANED_MESSAGES", "0", 1); }
+
+  void SetUp() override
+  {
+    Options options;
+    options.policy = &rclrt_core::edf_policy();
+    executor = make_executor(options);
+  }
+};
+OVER_OUR_EXECUTORS(CarriedDeadlines);
 
 /// However they are published, and however they are taken: each message says what its deadline is.
-TYPED_TEST(CarriedDeadlines, come_from_other_processes_of_rclcpp)
+TEST_P(CarriedDeadlines, come_from_other_processes_of_rclcpp)
 {
-  const File file(
-    "/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
-    "        /source/timer/20ms: {relative_deadline: 500ms}\n");
-  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
-  const auto executor = this->make_edf_executor();
+  const File file(for_all("      callbacks: {/source/timer/20ms: {relative_deadline: 500ms}}\n"));
   struct Counts
   {
     std::atomic<int> with{0}, without{0}, wrong{0};
@@ -121,30 +114,24 @@ TYPED_TEST(CarriedDeadlines, come_from_other_processes_of_rclcpp)
     ++(said == kNone ? taken[how].without : taken[how].with);
   };
   // In one group they would have the earliest of what all have taken.
-  const auto apart = [&] {
-    rclcpp::SubscriptionOptions options;
-    options.callback_group =
-      node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
-    return options;
-  };
-  const std::array<rclcpp::SubscriptionOptions, 3> options{apart(), apart(), apart()};
-  const auto plain = node->create_subscription<Time>(
-    "said", 30, [&](const Time & message) { take(0, message); }, options[0]);
-  const auto serialized = node->create_subscription<Time>(
-    "said", 30,
+  const std::array<Group, 3> groups{make_group(*node), make_group(*node), make_group(*node)};
+  const auto plain = make_subscription<Time>(
+    *node, "said", 30, [&](const Time & message) { take(0, message); }, groups[0]);
+  const auto serialized = make_subscription<Time>(
+    *node, "said", 30,
     [&](const std::shared_ptr<const rclcpp::SerializedMessage> & bytes) {
       Time message;
       rclcpp::Serialization<Time>().deserialize_message(bytes.get(), &message);
       take(1, message);
     },
-    options[1]);
-  const auto unique = node->create_subscription<Time>(
-    "said", 30, [&](std::unique_ptr<Time> message) { take(2, *message); }, options[2]);
+    groups[1]);
+  const auto unique = make_subscription<Time>(
+    *node, "said", 30, [&](std::unique_ptr<Time> message) { take(2, *message); }, groups[2]);
   if (!plain->can_loan_messages()) {
     std::puts("this middleware lends no messages: that way of taking is not tested");
   }
   executor->add_node(node);
-  const Process source({DEADLINE_SOURCE, file.path().c_str()});
+  const Elsewhere source({"--publish", file.path()});
   const Spinning spinning(*executor);
   EXPECT_TRUE(wait_for([&] {
     return std::all_of(
@@ -196,11 +183,9 @@ private:
   const std::function<void()> taken_;
 };
 
-TYPED_TEST(CarriedDeadlines, do_not_stand_in_the_way_of_what_rclcpp_says_of_messages_it_cannot_take)
+TEST_P(CarriedDeadlines, do_not_stand_in_the_way_of_what_rclcpp_says_of_messages_it_cannot_take)
 {
-  const std::shared_ptr<rclcpp::Node> node = this->make_node("planner");
   const auto publisher = node->create_publisher<Time>("said", 10);
-  const auto executor = this->make_edf_executor();
   const auto subscription = std::make_shared<OfUnknownKind>(*node, "said", [&] {
     ADD_FAILURE() << "it was taken all the same";
     executor->cancel();
@@ -276,11 +261,9 @@ private:
   std::map<uint32_t, int64_t> said_;
 };
 
-TYPED_TEST(CarriedDeadlines, come_from_processes_of_rclrt_rcl)
+TEST_P(CarriedDeadlines, come_from_processes_of_rclrt_rcl)
 {
   using rcl_interfaces::msg::Log;
-  const std::shared_ptr<rclcpp::Node> node = this->make_node("sink");
-  const auto executor = this->make_edf_executor();
   std::mutex mutex;
   std::map<uint32_t, int64_t> deadlines;
   const auto subscription = node->create_subscription<Log>("ping", 10, [&](const Log & message) {
@@ -302,11 +285,9 @@ TYPED_TEST(CarriedDeadlines, come_from_processes_of_rclrt_rcl)
   }
 }
 
-TYPED_TEST(CarriedDeadlines, of_requests_come_from_processes_of_rclrt_rcl_and_go_back_with_replies)
+TEST_P(CarriedDeadlines, of_requests_come_from_processes_of_rclrt_rcl_and_go_back_with_replies)
 {
   using rcl_interfaces::srv::GetParameters;
-  const std::shared_ptr<rclcpp::Node> node = this->make_node("server");
-  const auto executor = this->make_edf_executor();
   std::mutex mutex;
   std::map<uint32_t, int64_t> deadlines;
   const auto service = node->create_service<GetParameters>(
@@ -339,3 +320,8 @@ TYPED_TEST(CarriedDeadlines, of_requests_come_from_processes_of_rclrt_rcl_and_go
 
 }  // namespace
 }  // namespace rclrt_rclcpp
+
+int main(int argc, char ** argv)
+{
+  return conformance::run(argc, argv, "--publish", rclrt_rclcpp::publish);
+}

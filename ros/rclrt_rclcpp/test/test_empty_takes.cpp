@@ -9,56 +9,46 @@
 #include <string>
 #include <vector>
 
+#include "conformance/real_time.hpp"
+#include "conformance/suite.hpp"
 #include "rcl_interfaces/srv/get_parameters.hpp"
 #include "rclrt_core/job.hpp"
-#include "scheduling_fixture.hpp"
 
 namespace rclrt_rclcpp
 {
 namespace
 {
 
+using namespace conformance;
+using builtin_interfaces::msg::Time;
+using std::chrono::milliseconds;
+
 using Get = rcl_interfaces::srv::GetParameters;
 
-template <typename ExecutorT>
-class EmptyTakes : public SchedulingTest<ExecutorT>
+class EmptyTakes : public Suite
 {
 protected:
-  void SetUp() override
+  void make(const Options & options = {})
   {
-    SchedulingTest<ExecutorT>::SetUp();
-    node = this->make_node("node");
-    outside = this->make_node("outside");
-  }
-  void make(const typename SchedulingTest<ExecutorT>::Options & options = {})
-  {
-    executor = this->make_executor(options);
+    executor = make_executor(options);
     executor->add_node(node);
   }
   /// On this thread, until the condition holds.
   bool run_until(const std::function<bool()> & condition)
   {
     return wait_for([&] {
-      executor->spin_once(milliseconds(5));
+      executor->spin_once(5ms);
       return condition();
     });
   }
-  uint64_t executed(const std::string & name) const { return count(name).executed; }
-  uint64_t empty(const std::string & name) const { return count(name).empty; }
+  uint64_t executed(const std::string & name) const { return statistics_of(name).executed; }
+  uint64_t empty(const std::string & name) const { return statistics_of(name).empty; }
 
-  /// In the executor, and in none.
-  std::shared_ptr<rclcpp::Node> node, outside;
-  std::unique_ptr<ExecutorT> executor;
-
-private:
-  rclrt_core::CallbackStatistics count(const std::string & name) const
-  {
-    const auto all = executor->statistics();
-    return all.at(name);
-  }
+  /// In no executor.
+  std::shared_ptr<Node> outside = make_node("outside");
 };
 
-TYPED_TEST_SUITE(EmptyTakes, Configurable, ExecutorNames);
+OVER_OUR_EXECUTORS(EmptyTakes);
 
 /// As somebody else would who serves the same.
 bool take_away(rclcpp::Service<Get> & service, rmw_request_id_t * header)
@@ -80,91 +70,87 @@ bool answer(rclcpp::Service<Get> & service)
   return is_taken;
 }
 
-TYPED_TEST(EmptyTakes, of_services_do_not_count_as_executed)
+TEST_P(EmptyTakes, of_services_do_not_count_as_executed)
 {
   int served = 0;
-  const auto service = this->node->template create_service<Get>(
+  const auto service = node->create_service<Get>(
     "get", [&](std::shared_ptr<Get::Request>, std::shared_ptr<Get::Response>) { ++served; });
-  const auto client = this->outside->template create_client<Get>("get");
-  this->make();
-  ASSERT_TRUE(client->wait_for_service(seconds(30)));
+  const auto client = outside->create_client<Get>("get");
+  make();
+  ASSERT_TRUE(client->wait_for_service(kPatience));
   client->async_send_request(std::make_shared<Get::Request>());
   rmw_request_id_t header;
   ASSERT_TRUE(take_away(*service, &header));
-  EXPECT_TRUE(this->run_until([&] { return this->empty("/node/service/get") == 1; }));
-  EXPECT_EQ(this->executed("/node/service/get"), 0U);
+  EXPECT_TRUE(run_until([&] { return empty("/node/service/get") == 1; }));
+  EXPECT_EQ(executed("/node/service/get"), 0U);
   client->async_send_request(std::make_shared<Get::Request>());
-  EXPECT_TRUE(this->run_until([&] { return this->executed("/node/service/get") == 1; }));
-  EXPECT_EQ(this->empty("/node/service/get"), 1U);
+  EXPECT_TRUE(run_until([&] { return executed("/node/service/get") == 1; }));
+  EXPECT_EQ(empty("/node/service/get"), 1U);
   EXPECT_EQ(served, 1);
 }
 
 // Every client of a name is told of the answer.
-TYPED_TEST(EmptyTakes, of_clients_do_not_count_as_executed)
+TEST_P(EmptyTakes, of_clients_do_not_count_as_executed)
 {
-  const auto client = this->node->template create_client<Get>("get");
-  const auto other = this->outside->template create_client<Get>("get");
-  const auto service = this->outside->template create_service<Get>(
+  const auto client = node->create_client<Get>("get");
+  const auto other = outside->create_client<Get>("get");
+  const auto service = outside->create_service<Get>(
     "get", [](std::shared_ptr<Get::Request>, std::shared_ptr<Get::Response>) {});
-  this->make();
-  ASSERT_TRUE(client->wait_for_service(seconds(30)));
-  ASSERT_TRUE(other->wait_for_service(seconds(30)));
+  make();
+  ASSERT_TRUE(client->wait_for_service(kPatience));
+  ASSERT_TRUE(other->wait_for_service(kPatience));
   other->async_send_request(std::make_shared<Get::Request>());
   ASSERT_TRUE(answer(*service));
-  EXPECT_TRUE(this->run_until([&] { return this->empty("/node/client/get") == 1; }));
-  EXPECT_EQ(this->executed("/node/client/get"), 0U);
+  EXPECT_TRUE(run_until([&] { return empty("/node/client/get") == 1; }));
+  EXPECT_EQ(executed("/node/client/get"), 0U);
   bool answered = false;
   client->async_send_request(
     std::make_shared<Get::Request>(), [&](rclcpp::Client<Get>::SharedFuture) { answered = true; });
   ASSERT_TRUE(answer(*service));
-  EXPECT_TRUE(this->run_until([&] { return this->executed("/node/client/get") == 1; }));
+  EXPECT_TRUE(run_until([&] { return executed("/node/client/get") == 1; }));
   EXPECT_TRUE(answered);
 }
 
 // `map` publishes what it has and what the service of its group has been asked: it has the earliest deadline of both.
-TYPED_TEST(EmptyTakes, hand_on_no_deadline)
+TEST_P(EmptyTakes, hand_on_no_deadline)
 {
   const File file(
     "/**:\n  ros__parameters:\n    rclrt:\n      executor: {policy: edf}\n      callbacks:\n"
     "        /node/timer/5ms: {relative_deadline: 100s}\n        /node/timer/7ms: "
     "{relative_deadline: 900s}\n");
-  typename TestFixture::Options options;
+  Options options;
   options.configuration_file = file.path();
   for (const bool finds_it : {true, false}) {
-    std::vector<std::shared_ptr<rclcpp::CallbackGroup>> groups;
-    const auto make_group = [&] {
-      groups.push_back(
-        this->node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive));
-      return groups.back();
-    };
-    const auto group = make_group();
-    const auto service = this->node->template create_service<Get>(
+    std::vector<Group> groups;
+    const auto new_group = [&] { return groups.emplace_back(make_group(*node)); };
+    const auto group = new_group();
+    const auto service = node->create_service<Get>(
       "get",
       // A reply would hand the deadline on.
       [](
         std::shared_ptr<rclcpp::Service<Get>>, std::shared_ptr<rmw_request_id_t>,
         std::shared_ptr<Get::Request>) {},
       qos_of_service(rclcpp::ServicesQoS()), group);
-    const auto client = this->outside->template create_client<Get>("get");
-    const auto publisher = this->node->template create_publisher<Time>("out", 10);
-    const auto source = this->node->template create_publisher<Time>("map", 10);
+    const auto client = outside->create_client<Get>("get");
+    const auto publisher = node->create_publisher<Time>("out", 10);
+    const auto source = node->create_publisher<Time>("map", 10);
     rclcpp::SubscriptionOptions in_group;
     in_group.callback_group = group;
-    const auto map = this->node->template create_subscription<Time>(
+    const auto map = node->create_subscription<Time>(
       "map", 10, [&](const Time & message) { publisher->publish(message); }, in_group);
     rclcpp::SubscriptionOptions apart;
-    apart.callback_group = make_group();
+    apart.callback_group = new_group();
     rclrt_core::TimePoint asked, told, seen;
-    const auto out = this->node->template create_subscription<Time>(
+    const auto out = node->create_subscription<Time>(
       "out", 10, [&](const Time &) { seen = rclrt_core::current_job()->deadline; }, apart);
-    this->make(options);
-    ASSERT_TRUE(client->wait_for_service(seconds(30)));
+    make(options);
+    ASSERT_TRUE(client->wait_for_service(kPatience));
     ASSERT_TRUE(wait_for([&] {
       return publisher->get_subscription_count() == 1 && source->get_subscription_count() == 1;
     }));
     std::shared_ptr<rclcpp::TimerBase> ask, tell;
-    ask = this->node->create_wall_timer(
-      milliseconds(5),
+    ask = node->create_wall_timer(
+      5ms,
       [&] {
         ask->cancel();
         asked = rclrt_core::current_job()->deadline;
@@ -172,22 +158,22 @@ TYPED_TEST(EmptyTakes, hand_on_no_deadline)
         rmw_request_id_t header;
         EXPECT_TRUE(finds_it || take_away(*service, &header));
       },
-      make_group());
-    EXPECT_TRUE(this->run_until(
-      [&] { return this->executed("/node/service/get") + this->empty("/node/service/get") == 1; }));
-    EXPECT_EQ(this->executed("/node/service/get"), finds_it ? 1U : 0U);
-    tell = this->node->create_wall_timer(
-      milliseconds(7),
+      new_group());
+    EXPECT_TRUE(
+      run_until([&] { return executed("/node/service/get") + empty("/node/service/get") == 1; }));
+    EXPECT_EQ(executed("/node/service/get"), finds_it ? 1U : 0U);
+    tell = node->create_wall_timer(
+      7ms,
       [&] {
         tell->cancel();
         told = rclrt_core::current_job()->deadline;
         source->publish(Time());
       },
-      make_group());
-    EXPECT_TRUE(this->run_until([&] { return seen != rclrt_core::TimePoint(); }));
+      new_group());
+    EXPECT_TRUE(run_until([&] { return seen != rclrt_core::TimePoint(); }));
     EXPECT_LT(asked, told);
     EXPECT_EQ(seen, finds_it ? asked : told) << finds_it;
-    this->executor.reset();
+    executor.reset();
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/suite.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rcl_interfaces/srv/list_parameters.hpp"
 #include "rclcpp/serialization.hpp"
@@ -17,7 +18,6 @@
 #include "statistics_msgs/msg/metrics_message.hpp"
 #include "statistics_msgs/msg/statistic_data_type.hpp"
 #include "tracetools/tracetools.h"
-#include "typed_fixture.hpp"
 
 using rcl_interfaces::msg::Log;
 
@@ -73,12 +73,15 @@ namespace rclrt_rclcpp
 namespace
 {
 
+using namespace conformance;
+using builtin_interfaces::msg::Time;
+using std::chrono::milliseconds;
+
 using rcl_interfaces::srv::ListParameters;
 using statistics_msgs::msg::MetricsMessage;
 using statistics_msgs::msg::StatisticDataType;
 
-template <typename ExecutorT>
-class Features : public TypedFixture<ExecutorT>
+class Features : public Suite
 {
 protected:
   // Before anything reads it. By default ROS 2 does not lend to subscriptions.
@@ -96,38 +99,37 @@ protected:
   }
 };
 
-TYPED_TEST_SUITE(Features, AllExecutors, ExecutorNames);
+OVER_ALL_EXECUTORS(Features);
 
-TYPED_TEST(Features, callbacks_lie_between_their_trace_points)
+TEST_P(Features, callbacks_lie_between_their_trace_points)
 {
 #ifdef TRACETOOLS_DISABLED
   GTEST_SKIP() << "trace points are compiled out";
 #endif
-  const std::shared_ptr<rclcpp::Node> node =
-    this->make_node("traced", rclcpp::NodeOptions().use_intra_process_comms(true));
+  const auto intra = make_node("traced", by_pointer());
   std::mutex mutex;
   std::map<std::string, Traced> seen;
   const auto see = [&](const std::string & what) {
     const std::lock_guard<std::mutex> lock(mutex);
     seen[what] = traced;
   };
-  const auto timer = node->create_wall_timer(milliseconds(2), [&] { see("timer"); });
+  const auto timer = intra->create_wall_timer(2ms, [&] { see("timer"); });
   const auto within =
-    node->create_subscription<Time>("within", 10, [&](const Time &) { see("within"); });
-  const auto to_within = node->create_publisher<Time>("within", 10);
-  const auto subscription = this->node_->template create_subscription<Time>(
-    "between", 10, [&](const Time &) { see("subscription"); });
-  const auto publisher = this->node_->template create_publisher<Time>("between", 10);
-  const auto service = node->create_service<ListParameters>(
+    intra->create_subscription<Time>("within", 10, [&](const Time &) { see("within"); });
+  const auto to_within = intra->create_publisher<Time>("within", 10);
+  const auto subscription =
+    node->create_subscription<Time>("between", 10, [&](const Time &) { see("subscription"); });
+  const auto publisher = node->create_publisher<Time>("between", 10);
+  const auto service = intra->create_service<ListParameters>(
     "service", [&](
                  const std::shared_ptr<ListParameters::Request> &,
                  const std::shared_ptr<ListParameters::Response> &) { see("service"); });
-  const auto client = node->create_client<ListParameters>("service");
-  this->executor_->add_node(node);
-  this->executor_->add_node(this->node_);
+  const auto client = intra->create_client<ListParameters>("service");
+  executor->add_node(intra);
+  executor->add_node(node);
   {
-    const Spinning spinning(*this->executor_);
-    ASSERT_TRUE(client->wait_for_service(seconds(30)));
+    const Spinning spinning(*executor);
+    ASSERT_TRUE(client->wait_for_service(kPatience));
     client->async_send_request(std::make_shared<ListParameters::Request>());
     EXPECT_TRUE(wait_for([&] {
       to_within->publish(Time());
@@ -141,23 +143,23 @@ TYPED_TEST(Features, callbacks_lie_between_their_trace_points)
     EXPECT_EQ(trace.is_intra_process, what == "within") << what;
   }
   EXPECT_EQ(unfinished, 0);
-  if (!std::is_same_v<TypeParam, RclcppEvents>) {  // it has no such point
+  if (GetParam() != Kind::kRclcppEvents) {  // it has no such point
     EXPECT_EQ(seen["timer"].executed, timer->get_timer_handle().get());
     EXPECT_EQ(seen["subscription"].executed, subscription->get_subscription_handle().get());
   }
 }
 
-TYPED_TEST(Features, topic_statistics_count_what_was_handled)
+TEST_P(Features, topic_statistics_count_what_was_handled)
 {
   rclcpp::SubscriptionOptions options;
   options.topic_stats_options.state = rclcpp::TopicStatisticsState::Enable;
-  options.topic_stats_options.publish_period = milliseconds(50);
+  options.topic_stats_options.publish_period = 50ms;
   std::atomic<int> received{0};
-  const auto subscription = this->node_->template create_subscription<Time>(
-    "topic", 10, [&](const Time &) { ++received; }, options);
-  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
+  const auto subscription =
+    node->create_subscription<Time>("topic", 10, [&](const Time &) { ++received; }, options);
+  const auto publisher = node->create_publisher<Time>("topic", 10);
   std::atomic<int> counted{0};
-  const auto listener = this->node_->template create_subscription<MetricsMessage>(
+  const auto listener = node->create_subscription<MetricsMessage>(
     "/statistics", 10, [&](const MetricsMessage & message) {
       EXPECT_EQ(message.measurement_source_name, "node");
       for (const auto & point : message.statistics) {
@@ -168,34 +170,32 @@ TYPED_TEST(Features, topic_statistics_count_what_was_handled)
         }
       }
     });
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
-  EXPECT_TRUE(this->publish_until(*publisher, Time(), [&] { return counted > 5; }));
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  EXPECT_TRUE(publish_until(*publisher, Time(), [&] { return counted > 5; }));
   EXPECT_GT(received, 5);
 }
 
-TYPED_TEST(Features, adapted_types_arrive_between_processes_and_within)
+TEST_P(Features, adapted_types_arrive_between_processes_and_within)
 {
   using Text = rclcpp::TypeAdapter<std::string, Log>;
   for (const bool within : {false, true}) {
-    const std::shared_ptr<rclcpp::Node> node = this->make_node(
-      within ? "within" : "between", rclcpp::NodeOptions().use_intra_process_comms(within));
+    node = make_node(within ? "within" : "between", by_pointer(within));
     std::mutex mutex;
     std::string adapted;
     std::string message;
-    const auto to_text =
-      node->template create_subscription<Text>("text", 10, [&](const std::string & text) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        adapted = text;
-      });
-    const auto to_log = node->template create_subscription<Log>("text", 10, [&](const Log & log) {
+    const auto to_text = node->create_subscription<Text>("text", 10, [&](const std::string & text) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      adapted = text;
+    });
+    const auto to_log = node->create_subscription<Log>("text", 10, [&](const Log & log) {
       const std::lock_guard<std::mutex> lock(mutex);
       message = log.msg;
     });
-    const auto publisher = node->template create_publisher<Text>("text", 10);
-    this->executor_->add_node(node);
-    const Spinning spinning(*this->executor_);
-    EXPECT_TRUE(this->publish_until(
+    const auto publisher = node->create_publisher<Text>("text", 10);
+    executor->add_node(node);
+    const Spinning spinning(*executor);
+    EXPECT_TRUE(publish_until(
       *publisher, std::string("hello"),
       [&] {
         const std::lock_guard<std::mutex> lock(mutex);
@@ -205,18 +205,18 @@ TYPED_TEST(Features, adapted_types_arrive_between_processes_and_within)
   }
 }
 
-TYPED_TEST(Features, loaned_messages_are_taken_and_given_back)
+TEST_P(Features, loaned_messages_are_taken_and_given_back)
 {
   std::atomic<int> received{0};
-  const auto subscription = this->node_->template create_subscription<Time>(
-    "topic", 10, [&](const Time & time) { received = time.sec; });
-  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
+  const auto subscription =
+    node->create_subscription<Time>("topic", 10, [&](const Time & time) { received = time.sec; });
+  const auto publisher = node->create_publisher<Time>("topic", 10);
   if (!publisher->can_loan_messages() || !subscription->can_loan_messages()) {
     GTEST_SKIP() << "this middleware lends no messages";
   }
   ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
+  executor->add_node(node);
+  const Spinning spinning(*executor);
   for (int32_t i = 1; i <= 30; ++i) {  // more than the middleware has to lend at once
     auto loan = publisher->borrow_loaned_message();
     ASSERT_TRUE(loan.is_valid());
@@ -227,22 +227,22 @@ TYPED_TEST(Features, loaned_messages_are_taken_and_given_back)
   }
 }
 
-TYPED_TEST(Features, a_loaned_message_that_a_callback_keeps_stays_as_it_is)
+TEST_P(Features, a_loaned_message_that_a_callback_keeps_stays_as_it_is)
 {
-  if (!kIsOurs<TypeParam>) {
+  if (!is_ours(GetParam())) {
     GTEST_SKIP() << "rclcpp's executors give it back after the callback";
   }
   std::mutex mutex;
   std::vector<std::shared_ptr<const Time>> kept;
-  auto subscription = this->node_->template create_subscription<Time>(
-    "topic", 5, [&](const std::shared_ptr<const Time> & time) {
+  auto subscription =
+    node->create_subscription<Time>("topic", 5, [&](const std::shared_ptr<const Time> & time) {
       const std::lock_guard<std::mutex> lock(mutex);
       kept.push_back(time);
     });
-  const auto publisher = this->node_->template create_publisher<Time>("topic", 5);
+  const auto publisher = node->create_publisher<Time>("topic", 5);
   ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
+  executor->add_node(node);
+  const Spinning spinning(*executor);
   for (int32_t i = 0; i < 30; ++i) {  // more than the middleware has to lend at once
     Time time;
     time.sec = i;
@@ -259,31 +259,31 @@ TYPED_TEST(Features, a_loaned_message_that_a_callback_keeps_stays_as_it_is)
   }
 }
 
-TYPED_TEST(Features, serialized_messages_arrive)
+TEST_P(Features, serialized_messages_arrive)
 {
   std::atomic<int> received{0};
-  const auto subscription = this->node_->template create_subscription<Time>(
+  const auto subscription = node->create_subscription<Time>(
     "topic", 10, [&](const std::shared_ptr<const rclcpp::SerializedMessage> & serialized) {
       Time time;
       rclcpp::Serialization<Time>().deserialize_message(serialized.get(), &time);
       received = time.sec;
     });
-  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
+  const auto publisher = node->create_publisher<Time>("topic", 10);
+  executor->add_node(node);
+  const Spinning spinning(*executor);
   Time time;
   time.sec = 42;
-  EXPECT_TRUE(this->publish_until(*publisher, time, [&] { return received == 42; }));
+  EXPECT_TRUE(publish_until(*publisher, time, [&] { return received == 42; }));
 }
 
 /// As rosbag2 does: bytes of a type that the program does not know are taken, kept, and published again.
-TYPED_TEST(Features, what_is_recorded_and_played_is_what_was_published)
+TEST_P(Features, what_is_recorded_and_played_is_what_was_published)
 {
   std::mutex mutex;
   std::vector<std::string> heard;
   std::vector<std::string> played;
-  const auto player = this->node_->create_generic_publisher("played", "rcl_interfaces/msg/Log", 10);
-  const auto recorder = this->node_->create_generic_subscription(
+  const auto player = node->create_generic_publisher("played", "rcl_interfaces/msg/Log", 10);
+  const auto recorder = node->create_generic_subscription(
     "said", "rcl_interfaces/msg/Log", 10,
     [&](const std::shared_ptr<const rclcpp::SerializedMessage> & bytes) {
       const rcl_serialized_message_t & raw = bytes->get_rcl_serialized_message();
@@ -293,19 +293,19 @@ TYPED_TEST(Features, what_is_recorded_and_played_is_what_was_published)
       }
       player->publish(*bytes);
     });
-  const auto listener = this->node_->template create_subscription<Log>(
+  const auto listener = node->create_subscription<Log>(
     "played", 10, [&](const std::shared_ptr<const rclcpp::SerializedMessage> & bytes) {
       const rcl_serialized_message_t & raw = bytes->get_rcl_serialized_message();
       const std::lock_guard<std::mutex> lock(mutex);
       played.emplace_back(reinterpret_cast<const char *>(raw.buffer), raw.buffer_length);
     });
-  const auto publisher = this->node_->template create_publisher<Log>("said", 10);
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
+  const auto publisher = node->create_publisher<Log>("said", 10);
+  executor->add_node(node);
+  const Spinning spinning(*executor);
   Log message;
   message.msg = "recorded";
   message.line = 7;
-  EXPECT_TRUE(this->publish_until(*publisher, message, [&] {
+  EXPECT_TRUE(publish_until(*publisher, message, [&] {
     const std::lock_guard<std::mutex> lock(mutex);
     return !played.empty();
   }));
@@ -314,14 +314,14 @@ TYPED_TEST(Features, what_is_recorded_and_played_is_what_was_published)
   EXPECT_EQ(played[0], heard[0]);
 }
 
-TYPED_TEST(Features, content_filters_leave_out_what_they_are_to_leave_out)
+TEST_P(Features, content_filters_leave_out_what_they_are_to_leave_out)
 {
   std::mutex mutex;
   std::vector<uint32_t> lines;
   rclcpp::SubscriptionOptions options;
   options.content_filter_options.filter_expression = "line > %0";
   options.content_filter_options.expression_parameters = {"5"};
-  const auto subscription = this->node_->template create_subscription<Log>(
+  const auto subscription = node->create_subscription<Log>(
     "said", 10,
     [&](const Log & message) {
       const std::lock_guard<std::mutex> lock(mutex);
@@ -331,9 +331,9 @@ TYPED_TEST(Features, content_filters_leave_out_what_they_are_to_leave_out)
   if (!subscription->is_cft_enabled()) {
     GTEST_SKIP() << "this middleware has no content filters";
   }
-  const auto publisher = this->node_->template create_publisher<Log>("said", 10);
-  this->executor_->add_node(this->node_);
-  const Spinning spinning(*this->executor_);
+  const auto publisher = node->create_publisher<Log>("said", 10);
+  executor->add_node(node);
+  const Spinning spinning(*executor);
   Log below;
   below.line = 5;
   Log above;
@@ -342,7 +342,7 @@ TYPED_TEST(Features, content_filters_leave_out_what_they_are_to_leave_out)
     const std::lock_guard<std::mutex> lock(mutex);
     return lines.size() >= count;
   };
-  EXPECT_TRUE(this->publish_until(*publisher, above, [&] { return has_come(1); }));
+  EXPECT_TRUE(publish_until(*publisher, above, [&] { return has_come(1); }));
   for (int i = 0; i < 5; ++i) {
     publisher->publish(below);
   }
@@ -351,7 +351,7 @@ TYPED_TEST(Features, content_filters_leave_out_what_they_are_to_leave_out)
     const std::lock_guard<std::mutex> lock(mutex);
     before = lines.size();
   }
-  EXPECT_TRUE(this->publish_until(*publisher, above, [&] { return has_come(before + 1); }));
+  EXPECT_TRUE(publish_until(*publisher, above, [&] { return has_come(before + 1); }));
   const std::lock_guard<std::mutex> lock(mutex);
   EXPECT_EQ(std::count(lines.begin(), lines.end(), 5U), 0);
 }

@@ -5,13 +5,17 @@
 
 #include <cstdlib>
 
-#include "scheduling_fixture.hpp"
-#include "typed_fixture.hpp"
+#include "conformance/real_time.hpp"
+#include "conformance/suite.hpp"
 
 namespace rclrt_rclcpp
 {
 namespace
 {
+
+using namespace conformance;
+using builtin_interfaces::msg::Time;
+using std::chrono::milliseconds;
 
 constexpr int kCount = 7000;  // Fast DDS: 5000 by default
 
@@ -38,35 +42,34 @@ private:
 [[maybe_unused]] const auto * const more_than_by_default =
   testing::AddGlobalTestEnvironment(new MoreThanByDefault);
 
-template <typename ExecutorT>
-class KeepAll : public TypedFixture<ExecutorT>
+class KeepAll : public Suite
 {
 };
-TYPED_TEST_SUITE(KeepAll, AllExecutors, ExecutorNames);
+OVER_ALL_EXECUTORS(KeepAll);
 
-TYPED_TEST(KeepAll, of_a_subscription)
+TEST_P(KeepAll, of_a_subscription)
 {
   std::atomic<int> received{0};
-  const auto subscription = this->node_->template create_subscription<Time>(
+  const auto subscription = node->create_subscription<Time>(
     "topic", rclcpp::QoS(rclcpp::KeepAll()), [&](const Time &) { ++received; });
-  const auto publisher = this->node_->template create_publisher<Time>("topic", 10);
-  this->executor_->add_node(this->node_);
+  const auto publisher = node->create_publisher<Time>("topic", 10);
+  executor->add_node(node);
   ASSERT_TRUE(wait_for([&] { return publisher->get_subscription_count() == 1; }));
   for (int i = 0; i < kCount; ++i) {
     publisher->publish(Time());
   }
-  const Spinning spinning(*this->executor_);
+  const Spinning spinning(*executor);
   EXPECT_TRUE(wait_for([&] { return received == kCount; })) << received;
 }
 
-TYPED_TEST(KeepAll, of_a_waitable)
+TEST_P(KeepAll, of_a_waitable)
 {
-  const auto waitable = this->add_waitable([] {});
-  this->executor_->add_node(this->node_);
+  const auto waitable = make_waitable(*node, [] {});
+  executor->add_node(node);
   for (int i = 0; i < kCount; ++i) {
     waitable->trigger();
   }
-  const Spinning spinning(*this->executor_);
+  const Spinning spinning(*executor);
   EXPECT_TRUE(wait_for([&] { return waitable->executed() == kCount; })) << waitable->executed();
 }
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "builtin_interfaces/msg/time.hpp"
-#include "fixture.hpp"
+#include "conformance/suite.hpp"
 #include "rcl/error_handling.h"
 #include "rcl/node.h"
 
@@ -99,6 +99,8 @@ namespace rclrt_rclcpp
 namespace
 {
 
+using namespace conformance;
+
 class OneAtATime : public WithContext
 {
 };
@@ -166,7 +168,7 @@ TEST_F(OneAtATime, rcl_and_rclcpp_enter_by_this_library)
   const auto node = make_node("node");
   const int added = AddJump::calls;
   const int removed = RemoveJump::calls;
-  rclcpp::create_timer(node, node->get_clock(), milliseconds(10), [] {}).reset();
+  rclcpp::create_timer(node, node->get_clock(), 10ms, [] {}).reset();
   EXPECT_EQ(AddJump::calls, added + 1);
   EXPECT_EQ(RemoveJump::calls, removed + 1);
 
@@ -182,13 +184,13 @@ TEST_F(OneAtATime, rcl_and_rclcpp_enter_by_this_library)
   // (rclcpp frees no string in the messages of this service, which are C.)
   using GetTypeDescription = type_description_interfaces::srv::GetTypeDescription;
   const auto client = node->create_client<GetTypeDescription>("/node/get_type_description");
-  ASSERT_TRUE(client->wait_for_service(seconds(20)));
+  ASSERT_TRUE(client->wait_for_service(kPatience));
   const int described = DescribeType::calls;
   const auto response = client->async_send_request(std::make_shared<GetTypeDescription::Request>());
-  PreemptiveExecutor executor(executor_options());
-  executor.add_node(node);
+  const auto executor = make_executor_in(context, Kind::kPreemptive);
+  executor->add_node(node);
   ASSERT_EQ(
-    executor.spin_until_future_complete(response.future, seconds(20)),
+    executor->spin_until_future_complete(response.future, kPatience),
     rclcpp::FutureReturnCode::SUCCESS);
   EXPECT_EQ(DescribeType::calls, described + 1);
 #endif

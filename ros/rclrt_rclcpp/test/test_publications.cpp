@@ -20,12 +20,12 @@ OVER_OUR_EXECUTORS(PublicationsOfRclcpp);
 
 TEST_P(PublicationsOfRclcpp, of_serialized_messages_release_the_more_urgent_first)
 {
-  const auto publisher = low->create_publisher<Time>("topic", 10);
+  const auto publisher = low->create_publisher<conformance::Message>("topic", 10);
   subscribe_mid();
   subscribe_high();
   rclcpp::SerializedMessage bytes;
-  const Time message;
-  rclcpp::Serialization<Time>().serialize_message(&message, &bytes);
+  const conformance::Message message;
+  rclcpp::Serialization<conformance::Message>().serialize_message(&message, &bytes);
   expect_in_order(*publisher, [&] { publisher->publish(bytes); });
 }
 

@@ -3,17 +3,17 @@
 
 // A quarter of a minute of Stress for each of our executors. By hand, longer, and rclcpp's executors, too:
 //
-//   RCLRT_STRESS_SECONDS=1800 RCLRT_STRESS_SEED=7 test_rclcpp_stress --gtest_filter='Stressed/isolated.*'
-//   RCLRT_STRESS_CONTROL=1 test_rclcpp_stress --gtest_filter='Stressed/rclcpp_*'
+//   RCLRT_STRESS_SECONDS=1800 RCLRT_STRESS_SEED=7 test_rclcpp_stress --gtest_filter='*/isolated'
+//   RCLRT_STRESS_CONTROL=1 test_rclcpp_stress --gtest_filter='*/rclcpp_*'
 
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <random>
 
+#include "conformance/suite.hpp"
 #include "conformance/watchdog.hpp"
 #include "stress.hpp"
-#include "typed_fixture.hpp"
 
 namespace rclrt_rclcpp
 {
@@ -28,38 +28,31 @@ uint64_t number_from(const char * variable, uint64_t otherwise)
 
 /// A round lasts at most three seconds, but for what it takes to end it.
 #if defined(RCLRT_SANITIZE_address) || defined(RCLRT_SANITIZE_thread)
-constexpr seconds kPatience(270);
+constexpr std::chrono::seconds kPatience(270);
 #else
-constexpr seconds kPatience(90);
+constexpr std::chrono::seconds kPatience(90);
 #endif
 /// How often a long run says how far it is.
-constexpr seconds kTellsEvery(60);
+constexpr std::chrono::seconds kTellsEvery(60);
 
-template <typename ExecutorT>
-class Stressed : public testing::Test
+class Stressed : public testing::TestWithParam<conformance::Kind>
 {
 };
-#if RCLRT_RCLCPP_IS_HUMBLE
-using Executors = AllExecutors;
-#else
-using Executors = ::testing::Types<
-  PreemptiveExecutor, CallbackIsolatedExecutor, PriorityEventsExecutor, ReleaseAndExecute,
-  rclcpp::executors::SingleThreadedExecutor, rclcpp::executors::MultiThreadedExecutor,
-  RclcppEvents>;
-#endif
-TYPED_TEST_SUITE(Stressed, Executors, ExecutorNames);
+OVER_ALL_EXECUTORS(Stressed);
 
-TYPED_TEST(Stressed, survives_everything_that_comes_changes_and_goes_at_once)
+TEST_P(Stressed, survives_everything_that_comes_changes_and_goes_at_once)
 {
-  if (!kIsOurs<TypeParam> && number_from("RCLRT_STRESS_CONTROL", 0) == 0) {
+  if (!conformance::is_ours(GetParam()) && number_from("RCLRT_STRESS_CONTROL", 0) == 0) {
     GTEST_SKIP() << "rclcpp's executors crash in this (rclcpp issue 2217); RCLRT_STRESS_CONTROL=1 "
                     "runs them all the same";
   }
-  const seconds lasts(number_from("RCLRT_STRESS_SECONDS", 15));
+  const std::chrono::seconds lasts(number_from("RCLRT_STRESS_SECONDS", 15));
   const uint64_t seed = number_from("RCLRT_STRESS_SEED", std::random_device()());
   std::cout << "RCLRT_STRESS_SEED=" << seed << std::endl;
   Stress stress(
-    [](const rclcpp::ExecutorOptions & options) { return std::make_unique<TypeParam>(options); },
+    [](const rclcpp::ExecutorOptions & options) {
+      return conformance::make_executor_in(options.context, GetParam());
+    },
     seed);
   const auto begin = std::chrono::steady_clock::now();
   auto next_telling = begin + kTellsEvery;

@@ -96,10 +96,10 @@ protected:
     return options;
   }
 
-  bool finds(const std::function<bool(const rclrt_core::Finding &)> & it)
+  bool has_finding(const std::function<bool(const rclrt_core::Finding &)> & it)
   {
-    const auto findings = ours(*executor).findings();
-    return std::any_of(findings.begin(), findings.end(), it);
+    const auto all = ours(*executor).findings();
+    return std::any_of(all.begin(), all.end(), it);
   }
 
   /// The timer of 5 ms and the subscription to "map" of node "planner", under that file: notes what is in force in each of
@@ -221,8 +221,6 @@ TEST_P(AttributesOfFiles, give_the_callbacks_of_a_group_one_budget)
 {
   const File file(
     for_all("      groups: {/node/group/*: {budget: {runtime: 20ms, period: 10s}}}\n"));
-  executor = make_executor(with(file));
-  const auto group = make_group(*node);
   // Each of them needs less than the budget, both more.
   const auto once = [](std::atomic<bool> * done) {
     return [done] {
@@ -234,19 +232,56 @@ TEST_P(AttributesOfFiles, give_the_callbacks_of_a_group_one_budget)
       done->store(true);
     };
   };
-  std::atomic<bool> first{false};
-  std::atomic<bool> second{false};
-  const auto one = make_timer(*node, 10ms, once(&first), group);
-  const auto other = make_timer(*node, 11ms, once(&second), group);
+  for (const bool in_code : {false, true}) {
+    executor.reset();
+    node = make_node("node");
+    rclrt_core::Budget budget;
+    budget.runtime = 20ms;
+    budget.period = 10s;
+    Options options = in_code ? Options() : with(file);
+    const auto group = in_code ? make_group_with(budget, *node, options) : make_group(*node);
+    executor = make_executor(options);
+    std::atomic<bool> first{false};
+    std::atomic<bool> second{false};
+    const auto one = make_timer(*node, 10ms, once(&first), group);
+    const auto other = make_timer(*node, 11ms, once(&second), group);
+    executor->add_node(node);
+    const Spinning spinning(*executor);
+    EXPECT_TRUE(wait_for([&] { return first && second; }));
+    EXPECT_TRUE(wait_for([&] {
+      return has_finding([](const auto & finding) {
+        return finding.subject.find("group '/node/group/") == 0 &&
+               finding.what.find("needs more than its budget of 20000 us") != std::string::npos;
+      });
+    }));
+  }
+}
+
+TEST_P(AttributesOfFiles, may_be_by_the_periods_of_timers_and_subscriptions_inherit_them)
+{
+  SKIP_WITHOUT_REAL_TIME();
+  const File file(for_all("      executor: {policy: rate_monotonic}\n"));
+  executor = make_executor(with(file));
+  node = make_node("node", by_pointer());
+  std::atomic<int> slow{0};
+  std::atomic<int> fast{0};
+  std::atomic<int> downstream{0};
+  const auto subscription = node->create_subscription<Message>("topic", 10, [&](const Message &) {
+    downstream = std::max(downstream.load(), attributes_here().priority);
+  });
+  const auto publisher = node->create_publisher<Message>("topic", 10);
   executor->add_node(node);
+  // The second to come is the more urgent one: the first must be ranked anew.
+  const auto apart = make_group(*node);
+  const auto slow_timer =
+    make_timer(*node, 40ms, [&] { slow = attributes_here().priority; }, apart);
+  const auto fast_timer = node->create_wall_timer(20ms, [&] {
+    fast = attributes_here().priority;
+    publisher->publish(Message());
+  });
   const Spinning spinning(*executor);
-  EXPECT_TRUE(wait_for([&] { return first && second; }));
-  EXPECT_TRUE(wait_for([&] {
-    return finds([](const auto & finding) {
-      return finding.subject.find("group '/node/group/") == 0 &&
-             finding.what.find("needs more than its budget of 20000 us") != std::string::npos;
-    });
-  }));
+  EXPECT_TRUE(wait_for([&] { return fast == 59 && slow == 58 && downstream == 59; }))
+    << "fast " << fast << " slow " << slow << " downstream " << downstream;
 }
 
 TEST_P(AttributesOfFiles, have_a_late_message_of_low_criticality_taken_and_not_handled)
@@ -256,7 +291,7 @@ TEST_P(AttributesOfFiles, have_a_late_message_of_low_criticality_taken_and_not_h
       for_all("      callbacks:\n        /planner/subscription/**: {relative_deadline: 100ms,\n"
               "            budget: {runtime: 20ms, period: 10s, criticality: low}}\n"));
     executor = make_executor(with(file));
-    const auto planner = make_node("planner", intra_process);
+    const auto planner = make_node("planner", by_pointer(intra_process));
     std::atomic<int> handled{0};
     const auto subscription = planner->create_subscription<Message>(
       "map", 10, [&](const Message & message) { handled = message.sec; });
@@ -341,7 +376,7 @@ TEST_P(AttributesOfFiles, that_are_refused_are_a_finding_in_the_log_and_required
         const Spinning spinning(*executor);
         EXPECT_TRUE(wait_for([&] { return policy != SchedulingPolicy::kUnchanged; }));
         EXPECT_EQ(policy, SchedulingPolicy::kOther);
-        EXPECT_TRUE(finds([](const auto & finding) {
+        EXPECT_TRUE(has_finding([](const auto & finding) {
           return finding.error_number == EPERM &&
                  finding.subject.find("timer") != std::string::npos;
         }));

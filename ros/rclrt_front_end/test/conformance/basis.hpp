@@ -7,6 +7,7 @@
 #define CONFORMANCE__BASIS_HPP_
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <functional>
@@ -50,6 +51,9 @@ inline bool has_threads(Kind kind)
 {
   return kind == Kind::kPreemptive || kind == Kind::kIsolated || kind == Kind::kRclcppMulti;
 }
+
+/// A topic that no test of another process hears.
+inline std::string clock_of_test() { return "/clock_" + std::to_string(getpid()); }
 
 /// False when that takes too long.
 inline bool wait_for(const std::function<bool()> & condition)

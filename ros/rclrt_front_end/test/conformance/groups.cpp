@@ -126,7 +126,7 @@ TEST_P(Groups, leave_what_waits_to_the_next_executor)
   }
   int of_topic = 0;
   int of_queue = 0;
-  const auto intra = make_node("intra", true);
+  const auto intra = make_node("intra", by_pointer());
   const auto subscription =
     node->create_subscription<Message>("topic", 10, [&](const Message &) { ++of_topic; });
   const auto queue =
@@ -445,7 +445,7 @@ TEST_P(OurGroups, let_equals_take_turns_in_an_overload)
 
 TEST_P(Groups, deliver_all_messages_that_wait_in_the_process)
 {
-  const auto intra = make_node("intra", true);
+  const auto intra = make_node("intra", by_pointer());
   std::atomic<int> received{0};
   const auto subscription =
     intra->create_subscription<Message>("topic", 200, [&](const Message &) { ++received; });

@@ -65,10 +65,10 @@ protected:
     options.configuration_file = file.path();
     executor = make_executor(options);
     records_.clear();
-    low = make_node("low", intra_process);
-    mid = make_node("mid", intra_process);
-    high = make_node("high", intra_process);
-    outside = make_node("outside", intra_process);
+    low = make_node("low", by_pointer(intra_process));
+    mid = make_node("mid", by_pointer(intra_process));
+    high = make_node("high", by_pointer(intra_process));
+    outside = make_node("outside", by_pointer(intra_process));
   }
 
   /// On return it has run something: all its threads are there.

@@ -412,5 +412,60 @@ TEST_P(OurTimers, follow_their_clock_from_the_systems_time_to_simulated_time_and
   EXPECT_TRUE(wait_for([&] { return ticks > then; })) << "in the system's time";
 }
 
+// Both come from one thread, so they arrive in the order in which they were sent.
+TEST_P(OurTimers, that_a_message_of_the_clock_makes_due_come_before_what_arrives_after_it)
+{
+  if (GetParam() == Kind::kReleaseAndExecute) {
+    GTEST_SKIP() << "timers have a thread of their own, and here it has no priority";
+  }
+  const auto simulator = make_node("simulator");
+  const auto clock = simulator->create_publisher<ClockMessage>(clock_of_test(), 100);
+  const auto data = simulator->create_publisher<Message>("data", 100);
+  for (const bool in_a_thread : may_hear_clocks_in_a_thread()) {
+    node = make_node("simulated", simulated(clock_of_test(), in_a_thread));
+    std::mutex mutex;
+    std::string order;
+    const auto note = [&](const char * what) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      order += what;
+    };
+    const auto size = [&] {
+      const std::lock_guard<std::mutex> lock(mutex);
+      return order.size();
+    };
+    const auto tell = [&](int now_s) {
+      ClockMessage message;
+      message.clock.sec = now_s;
+      clock->publish(message);
+    };
+    const auto timer = make_ros_timer(*node, 1s, [&] { note("t"); });
+    const auto subscription =
+      node->create_subscription<Message>("data", 100, [&](const Message &) { note("m"); });
+    ASSERT_TRUE(wait_for([&] { return readers_of(*clock) == 1 && readers_of(*data) == 1; }));
+    executor->add_node(node);
+    const Spinning spinning(*executor);
+    ASSERT_TRUE(wait_for([&] {
+      tell(1);
+      return size() > 0;
+    }));
+    std::string expected = order;
+    for (int i = 2; i < 42; ++i) {
+      const bool is_clock_first = i % 2 == 0;
+      if (!is_clock_first) {
+        data->publish(Message());
+      }
+      tell(i);
+      if (is_clock_first) {
+        std::this_thread::sleep_for(std::chrono::microseconds(i % 4 == 0 ? 0 : 200));
+        data->publish(Message());
+      }
+      expected += is_clock_first ? "tm" : "mt";
+      ASSERT_TRUE(wait_for([&] { return size() == expected.size(); })) << order;
+    }
+    EXPECT_EQ(order, expected) << (in_a_thread ? "with" : "without") << " a thread for the clock";
+    executor->remove_node(node);
+  }
+}
+
 }  // namespace
 }  // namespace conformance
