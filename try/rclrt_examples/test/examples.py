@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,15 +84,8 @@ def run(
     wants: Mapping[str, int],
     traces: Path,
     environment: Mapping[str, str] | None = None,
-    meanwhile: Callable[[], None] = lambda: None,
 ) -> Run:
-    """Run a command for two seconds, or longer until each callback has had so many jobs.
-
-    Parameters
-    ----------
-    meanwhile
-        What is done after the start.
-    """
+    """Run a command for two seconds, or longer until each callback has had so many jobs."""
     keep = os.environ.get("RCLRT_EXAMPLES_TRACES")  # For picture.py.
     if keep and not (kept := Path(keep) / Path(command[0]).name).exists():
         traces = kept
@@ -103,14 +96,10 @@ def run(
             stdout=output,
             stderr=subprocess.STDOUT,
             env={**(environment or clean_environment()), "RCLRT_TRACE": str(traces)},
+            start_new_session=True,  # So that all of it gets the Ctrl-C.
         ) as child,
     ):
         done = Run()
-        try:
-            meanwhile()
-        except BaseException:  # Also a skip.
-            child.kill()
-            raise
         began = time.monotonic()
         while child.poll() is None and time.monotonic() < began + PATIENCE_S:
             time.sleep(0.5)
@@ -118,11 +107,11 @@ def run(
             enough = all(len(done.jobs.get(name, ())) >= count for name, count in wants.items())
             if enough and time.monotonic() >= began + RUN_S:
                 break
-        child.send_signal(signal.SIGINT)
+        os.killpg(child.pid, signal.SIGINT)
         try:
             status = child.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            child.kill()
+            os.killpg(child.pid, signal.SIGKILL)
             raise
         output.seek(0)
         done.printed = output.read()
