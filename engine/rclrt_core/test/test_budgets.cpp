@@ -10,27 +10,27 @@ namespace rclrt_core
 namespace
 {
 
-// ---- A callback that does not end, beside one that must meet its deadlines, on one CPU
-
-TEST(Budget, a_runaway_without_one_takes_every_deadline_of_the_others)
+TEST(Budget, of_a_callback_that_does_not_end_saves_the_deadlines_of_the_others)
 {
-  EngineOnSim scene;
-  scene.add_tick();
-  scene.add(scene.fifo_callback("runaway", 500, 80));
-  scene.run(520, {{5, "runaway"}});
-  EXPECT_EQ(scene.statistics("tick").skipped, 49U);
-}
-
-TEST(Budget, a_runaway_with_one_takes_no_deadline_of_the_others)
-{
-  EngineOnSim scene;
-  scene.add_tick();
-  scene.add(scene.fifo_callback("runaway", 500, 80, budget(5, 20)));
-  scene.run(1000, {{5, "runaway"}});
-  EXPECT_EQ(scene.statistics("tick").skipped, 0U);
-  EXPECT_EQ(scene.statistics("tick").deadline_misses, 0U);
-  EXPECT_GE(scene.statistics("tick").executed, 99U);
-  EXPECT_EQ(scene.statistics("runaway").executed, 1U) << "in the background it goes on";
+  expect({
+    {"without one it takes all of them", "until 520", "tick, runaway 500 80", "5 runaway", "",
+     "tick skipped 49"},
+    {"with one it takes none, and goes on in the background", "until 1000",
+     "tick, runaway 500 80 budget 5/20", "5 runaway", "",
+     "tick skipped 0, tick deadline_misses 0, tick executed 100, runaway executed 1"},
+    {"also where it was removed when it had been demoted", "until 200",
+     "tick, runaway 300 80 budget 5/20", "5 runaway, 12 forget runaway", "", "tick skipped 0"},
+    {"also if it comes while others run", "until 300", "tick",
+     "5 add runaway 200 80 budget 5/20, 5 runaway", "", "tick skipped 0"},
+    {"under deadlines of absolute time, without one", "bands, until 100",
+     "a 30 0 ext 10, b 3 0 ext 20", "0 a, 1 b, 21 b", "", "b deadline_misses 1, a executed 1"},
+    {"under deadlines of absolute time, with one", "bands, until 100",
+     "a 30 0 ext 10 budget 2/20, b 3 0 ext 20", "0 a, 1 b, 21 b", "",
+     "b deadline_misses 0, a executed 1"},
+  });
+  expect_on(
+    {"preemptive, until 200", "isolated, until 200"},
+    {"in every model", "", "tick, runaway 300 80 budget 5/20", "5 runaway", "", "tick skipped 0"});
 }
 
 TEST(Budget, decides_who_runs_when)
@@ -62,22 +62,20 @@ TEST(Budget, decides_who_runs_when)
     {"that is used up puts jobs that wait for a thread behind the others", "threads 1",
      "a 3 80 budget 2/10, b 3 50, c 20 50", "0 a, 1 a, 2 b, 5 c, 9 a",
      "0-0-3 a, 2-3-6 b, 5-6-26 c, 1-26-29 a, 9-29-32 a"},
+    {"of a callback that is gone, demoted and without a job, is not looked at", "until 30",
+     "a 3 80 budget 2/10", "0 a, 5 forget a", "0-0-3 ?"},
   });
 }
 
-TEST(Budget, that_is_enough_changes_nothing)
+/// Calls it each time before the thread that watches budgets sleeps.
+void at_each_look(EngineOnSim & scene, std::function<void()> look)
 {
-  Lines jobs[2];
-  for (const bool has_budget : {false, true}) {
-    EngineOnSim scene;
-    scene.add_tick();
-    scene.add(scene.fifo_callback("a", 3, 80, has_budget ? budget(4, 10) : Budget()));
-    jobs[has_budget] = scene.run(100, {{0, "a"}, {15, "a"}, {33, "a"}, {47, "a"}});
-    EXPECT_EQ(scene.statistics("a").over_budget, 0U);
-    EXPECT_TRUE(scene.told().empty());
-  }
-  EXPECT_EQ(jobs[true], jobs[false]);
-  EXPECT_FALSE(jobs[true].empty());
+  scene.sim.set_hook(
+    [look = std::move(look)](SimPlatform::Point point, const std::string & thread) {
+      if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
+        look();
+      }
+    });
 }
 
 TEST(Budget, of_a_job_that_waits_for_something_is_not_used)
@@ -89,9 +87,7 @@ TEST(Budget, of_a_job_that_waits_for_something_is_not_used)
     scene.sim.sleep_for(milliseconds(50));
   });
   int looks = 0;
-  scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
-    looks += point == SimPlatform::Point::kWait && thread == "rclrt budgets" ? 1 : 0;
-  });
+  at_each_look(scene, [&] { ++looks; });
   scene.run(90, {{0, "a"}});
   EXPECT_EQ(scene.statistics("a").over_budget, 0U);
   EXPECT_LT(looks, 60) << "at most one for what is left of the budget";
@@ -101,7 +97,6 @@ TEST(Budget, of_a_job_that_waits_for_something_is_not_used)
 // the time for which it is preempted.
 TEST(Budget, of_a_job_that_is_preempted_is_looked_at_as_often_as_the_bounds_count)
 {
-  using std::chrono::microseconds;
   const microseconds work = milliseconds(6);
   const microseconds away = milliseconds(10);
   int64_t most_in_hundred = 0;
@@ -115,11 +110,7 @@ TEST(Budget, of_a_job_that_is_preempted_is_looked_at_as_often_as_the_bounds_coun
       scene.add(scene.fifo_callback("a", 6, 50, budget));
       scene.add(scene.fifo_callback("b", 10, 80));
       int64_t looks = 0;
-      scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
-        const bool is_in_time = scene.sim.now() < TimePoint{} + milliseconds(38);
-        looks +=
-          is_in_time && point == SimPlatform::Point::kWait && thread == "rclrt budgets" ? 1 : 0;
-      });
+      at_each_look(scene, [&] { looks += scene.sim.now() < at_ms(38) ? 1 : 0; });
       scene.run(60, {{0, "a"}, {begun_ms, "b"}});
       EXPECT_EQ(scene.statistics("a").over_budget, 0U);
       const microseconds between = std::max({runtime - work, runtime / 32, microseconds(50)});
@@ -181,71 +172,14 @@ TEST(Budget, is_whole_for_a_job_that_begins_before_the_watch_has_looked)
   EngineOnSim scene;
   scene.add(scene.fifo_callback("a", 3, 80, budget(2, 10)));
   scene.add(scene.fifo_callback("b", 10, 50));
-  scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
-    if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
-      if (scene.sim.now() > at_ms(1) && scene.sim.now() < at_ms(30)) {
-        scene.until(30);  // it gets no CPU
-      }
+  at_each_look(scene, [&] {
+    if (scene.sim.now() > at_ms(1) && scene.sim.now() < at_ms(30)) {
+      scene.until(30);  // it gets no CPU
     }
   });
   EXPECT_EQ(
     scene.run(60, {{0, "a"}, {12, "a"}, {13, "b"}}),
     (Lines{"0-0-3 a", "12-12-15 a", "13-15-25 b"}));
-}
-
-TEST(Budget, of_a_callback_that_is_gone_is_not_looked_at)
-{
-  EngineOnSim scene;
-  scene.add(scene.fifo_callback("a", 3, 80, budget(2, 10)));
-  scene.run(30, {{0, "a"}}, [&] {
-    scene.until(5);  // it is demoted, and no job runs
-    scene.remove("a");
-    scene.callbacks.erase("a");
-  });
-}
-
-TEST(Budget, holds_under_deadlines_of_absolute_time)
-{
-  for (const bool has_budget : {false, true}) {
-    EngineOnSim scene(1, EngineOptions());
-    CallbackOptions a = scene.fifo_callback("a", 30, 0, has_budget ? budget(2, 20) : Budget());
-    CallbackOptions b = scene.fifo_callback("b", 3, 0);
-    a.attributes = b.attributes = Attributes();
-    a.attributes.policy = b.attributes.policy = SchedulingPolicy::kExt;
-    a.relative_deadline = milliseconds(10);
-    b.relative_deadline = milliseconds(20);
-    scene.add(a);
-    scene.add(b);
-    scene.run(100, {{0, "a"}, {1, "b"}, {21, "b"}});
-    EXPECT_EQ(scene.statistics("b").deadline_misses, has_budget ? 0U : 1U);
-    EXPECT_EQ(scene.statistics("a").executed, 1U);
-  }
-}
-
-TEST(Budget, is_kept_by_threads_of_every_model)
-{
-  for (const ExecutionModel model : {ExecutionModel::kPreemptive, ExecutionModel::kIsolated}) {
-    EngineOptions options;
-    options.model = model;
-    EngineOnSim scene(options);
-    scene.add_tick();
-    scene.add(scene.fifo_callback("runaway", 300, 80, budget(5, 20)));
-    scene.run(200, {{5, "runaway"}});
-    EXPECT_EQ(scene.statistics("tick").skipped, 0U) << to_string(model);
-  }
-}
-
-TEST(Budget, of_a_callback_that_is_removed_is_still_kept_by_its_job)
-{
-  EngineOnSim scene;
-  scene.add_tick();
-  scene.add(scene.fifo_callback("runaway", 300, 80, budget(5, 20)));
-  scene.run(200, {{5, "runaway"}}, [&] {
-    scene.until(12);  // it is demoted
-    scene.remove("runaway");
-    scene.callbacks.erase("runaway");
-  });
-  EXPECT_EQ(scene.statistics("tick").skipped, 0U);
 }
 
 TEST(Budget, holds_where_locks_are_preempted_and_calls_take_time)
@@ -266,14 +200,6 @@ TEST(Budget, holds_where_locks_are_preempted_and_calls_take_time)
 
 // ---- The watch
 
-bool is_watched(EngineOnSim & scene)
-{
-  const Lines lines = scene.sim.schedule();
-  return std::any_of(lines.begin(), lines.end(), [](const std::string & line) {
-    return line.find("rclrt budgets") != std::string::npos;
-  });
-}
-
 TEST(Budget, is_watched_by_a_thread_just_above_the_callback_and_by_none_if_there_is_no_budget)
 {
   for (const bool has_budget : {true, false}) {
@@ -281,13 +207,7 @@ TEST(Budget, is_watched_by_a_thread_just_above_the_callback_and_by_none_if_there
     scene.add(scene.fifo_callback("a", 1, 33, has_budget ? budget(2, 10) : Budget()));
     scene.add(scene.fifo_callback("b", 1, 44));
     int priority = 0;
-    scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
-      if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
-        Attributes in_force;
-        scene.sim.read_back(scene.sim.current_thread(), &in_force);
-        priority = in_force.priority;
-      }
-    });
+    at_each_look(scene, [&] { priority = scene.in_force().priority; });
     scene.run(20, {{1, "a"}, {12, "a"}}, [&] {
       scene.until(10);
       EXPECT_EQ(priority, has_budget ? 34 : 0);
@@ -304,26 +224,20 @@ TEST(Budget, of_a_callback_that_inherits_is_watched_from_above_all_others)
   a.inherit_priority = true;
   scene.add(a);
   scene.add(scene.fifo_callback("b", 1, 44));
-  Attributes watch;
-  scene.sim.set_hook([&](SimPlatform::Point point, const std::string & thread) {
-    if (point == SimPlatform::Point::kWait && thread == "rclrt budgets") {
-      scene.sim.read_back(scene.sim.current_thread(), &watch);
-    }
-  });
+  int priority = 0;
+  at_each_look(scene, [&] { priority = scene.in_force().priority; });
   scene.run(20, {{1, "a"}, {12, "a"}}, [&] {
     scene.until(10);
-    EXPECT_EQ(watch.priority, 45);
+    EXPECT_EQ(priority, 45);
     scene.add(scene.fifo_callback("c", 1, 55));
   });
-  EXPECT_EQ(watch.priority, 56);
+  EXPECT_EQ(priority, 56);
 }
 
 TEST(Budget, is_watched_from_above_the_deadlines_that_a_scheduler_orders_from_now_on)
 {
   EngineOnSim scene;
-  CallbackOptions a = scene.fifo_callback("a", 20, 0, budget(2, 100));
-  a.attributes = Attributes();
-  a.attributes.policy = SchedulingPolicy::kExt;
+  CallbackOptions a = scene.ext_callback("a", 0, 20, budget(2, 100));
   scene.add(a);
   scene.add(scene.fifo_callback("b", 1, 20));
   const Lines jobs = scene.run(60, {{12, "a"}, {14, "b"}}, [&] {
@@ -335,18 +249,6 @@ TEST(Budget, is_watched_from_above_the_deadlines_that_a_scheduler_orders_from_no
     ASSERT_TRUE(scene.engine.set_deadline_scheduler(bands).ok());
   });
   EXPECT_EQ(jobs, (Lines{"12-12-33 a", "14-14-15 b"}));
-}
-
-TEST(Budget, of_a_callback_that_comes_while_others_run_is_kept)
-{
-  EngineOnSim scene;
-  scene.add_tick();
-  scene.run(300, {}, [&] {
-    scene.until(5);
-    scene.add(scene.fifo_callback("runaway", 200, 80, budget(5, 20)));
-    scene.notify("runaway");
-  });
-  EXPECT_EQ(scene.statistics("tick").skipped, 0U);
 }
 
 TEST(Budget, is_whole_again_in_the_next_spin)
@@ -367,7 +269,9 @@ TEST(Budget, is_only_counted_where_attributes_are_off)
   scene.run(20, {{0, "a"}});
   EXPECT_EQ(scene.statistics("a").over_budget, 1U);
   EXPECT_EQ(scene.told().size(), 1U);
-  EXPECT_FALSE(is_watched(scene));
+  for (const std::string & line : scene.sim.schedule()) {
+    EXPECT_EQ(line.find("rclrt budgets"), std::string::npos) << "nobody watches";
+  }
   options.max_threads = 1;
   EngineOnSim queue(options);
   queue.add(queue.fifo_callback("a", 5, 80, budget(2, 100)));
@@ -410,35 +314,28 @@ TEST(Budget, of_a_callback_with_the_highest_priority_is_a_finding)
 TEST(Budget, that_cannot_hold_is_refused_with_its_reason)
 {
   EngineOnSim scene;
-  const auto refusal = [&](CallbackOptions options) {
-    std::shared_ptr<Callback> callback;
-    return scene.engine.add_callback(std::move(options), scene.group("group"), &callback).message();
-  };
-  EXPECT_EQ(
-    refusal(scene.fifo_callback("a", 1, 80, budget(11, 10))),
-    "callback 'a': the budget's runtime is 11000 us, must be 100 us to the period, 10000 us");
-  EXPECT_EQ(
-    refusal(scene.fifo_callback("a", 1, 80, budget(0, 10))),
-    "callback 'a': the budget's runtime is 0 us, must be 100 us to the period, 10000 us");
-  EXPECT_EQ(
-    refusal(scene.fifo_callback("a", 1, 80, budget(1, 0))),
-    "callback 'a': the budget's period is 0 us, must be at least 1000 us");
-  EXPECT_EQ(
-    refusal(scene.fifo_callback("a", 1, 80, budget(-1, -1))),
-    "callback 'a': the budget's period is -1000 us, must be at least 1000 us");
-
+  const struct
+  {
+    Budget budget;
+    const char * reason;
+  } cases[] = {
+    {budget(11, 10), "runtime is 11000 us, must be 100 us to the period, 10000 us"},
+    {budget(0, 10), "runtime is 0 us, must be 100 us to the period, 10000 us"},
+    {budget(1, 0), "period is 0 us, must be at least 1000 us"},
+    {budget(-1, -1), "period is -1000 us, must be at least 1000 us"}};
+  for (const auto & [its, reason] : cases) {
+    EXPECT_EQ(
+      scene.refusal(scene.fifo_callback("a", 1, 80, its)),
+      std::string("callback 'a': the budget's ") + reason);
+  }
   CallbackOptions is_inline = scene.fifo_callback("a", 1, 80, budget(2, 10));
   is_inline.inline_bound = milliseconds(1);
-  EXPECT_NE(refusal(is_inline).find("cannot have a budget"), std::string::npos);
-
+  EXPECT_NE(scene.refusal(is_inline).find("cannot have a budget"), std::string::npos);
   CallbackOptions deadline = scene.fifo_callback("a", 1, 0, budget(2, 10));
-  deadline.attributes.policy = SchedulingPolicy::kDeadline;
-  deadline.attributes.runtime = milliseconds(1);
-  deadline.attributes.deadline = deadline.attributes.period = milliseconds(10);
-  EXPECT_NE(refusal(deadline).find("has a budget already"), std::string::npos);
-
+  deadline.attributes = os_deadline();
+  EXPECT_NE(scene.refusal(deadline).find("has a budget already"), std::string::npos);
   const auto b = scene.add(scene.fifo_callback("b", 1, 80, budget(2, 10)));
-  EXPECT_FALSE(scene.engine.set_attributes(b, deadline.attributes).ok());
+  EXPECT_FALSE(scene.engine.set_attributes(b, os_deadline()).ok());
 }
 
 }  // namespace

@@ -44,6 +44,19 @@ struct Timer : EngineOnSim
     options.depth = plan.depth;
     return add_timer(options, plan.timer);
   }
+  std::shared_ptr<Callback> with_timer(const TimerOptions & timer)
+  {
+    Plan plan;
+    plan.timer = timer;
+    return with(plan);
+  }
+  /// The same, or another one, of which each job does this.
+  void does(std::function<void()> body, const TimerOptions & timer, uint32_t depth = 1)
+  {
+    CallbackOptions options = EngineOnSim::does(callback_options("timer", {}), std::move(body));
+    options.depth = depth;
+    add_timer(options, timer);
+  }
   /// A clock that is told when it has advanced.
   ClockId add_told_clock()
   {
@@ -90,6 +103,16 @@ TEST(Timers, release_jobs_when_they_should)
      "", "below executed 0"},
     {"the others do not", "until 600",
      "timer 25 60 every 10 queue_all depth 16, below 4 50 every 30", "", "", "below executed 0"},
+    {"not when they are cancelled, nor the job that waits", "until 100",
+     "timer 1 10 every 10 keep_latest depth 1, blocker 10 90", "15 blocker, 22 cancel timer",
+     "10-10-11 timer, 15-15-25 blocker"},
+    {"of which one is cancelled and reset, and the others stay on their grid", "until 80",
+     "timer 1 10 every 10, other 1 0 every 25", "15 cancel timer, 52 reset timer",
+     "10-10-11 timer, 25-25-26 other, 50-50-51 other, 62-62-63 timer, 72-72-73 timer, "
+     "75-75-76 other"},
+    {"and a change of the period counts from the release after the next", "until 60",
+     "timer 1 10 every 10", "15 period timer 17",
+     "10-10-11 timer, 20-20-21 timer, 37-37-38 timer, 54-54-55 timer"},
   });
 }
 
@@ -104,8 +127,7 @@ TEST(TimerOverrun, queue_all_runs_every_release)
     t.work(++runs == 1 ? 35 : 1);
     return true;
   };
-  TimerOptions timer = every_ms(10);
-  t.add_timer(options, timer);
+  t.add_timer(options, every_ms(10));
   EXPECT_EQ(
     t.run(55),
     (Lines{
@@ -169,8 +191,7 @@ TEST(TimerOverrun, a_year_asleep_costs_no_more_than_the_depth)
 TEST(OneShot, reset_makes_it_release_once_more)
 {
   Timer t;
-  const TimerOptions timer = every_ms(10, true);
-  const auto callback = t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
+  const auto callback = t.with_timer(every_ms(10, true));
   EXPECT_EQ(
     t.run(
       100, {},
@@ -182,54 +203,11 @@ TEST(OneShot, reset_makes_it_release_once_more)
     (Lines{"10-10-11 timer", "43-43-44 timer"}));
 }
 
-TEST(Cancel, drops_the_waiting_job_and_later_releases)
-{
-  Timer t;
-  const auto callback = t.with();
-  t.add(t.fifo_callback("blocker", 10, 90));
-  EXPECT_EQ(
-    t.run(
-      100, {{15, "blocker"}},
-      [&] {
-        t.until(22);
-        EXPECT_TRUE(t.engine.cancel_timer(callback).ok());
-        EXPECT_EQ(t.engine.time_until_release(callback), Duration::max());
-      }),
-    (Lines{"10-10-11 timer", "15-15-25 blocker"}));
-}
-
 TEST(Cancel, by_the_callback_itself_is_final)
 {
   Timer t;
-  CallbackOptions options = t.callback_options("timer", {});
-  options.run = [&](const Job &) {
-    EXPECT_TRUE(t.engine.cancel_timer(t.callbacks.at("timer")).ok());
-    return true;
-  };
-  TimerOptions timer = every_ms(10);
-  t.add_timer(options, timer);
+  t.does([&] { EXPECT_TRUE(t.engine.cancel_timer(t.callbacks.at("timer")).ok()); }, every_ms(10));
   EXPECT_EQ(t.run(100), (Lines{"10-10-10 timer"}));
-}
-
-TEST(Cancel, of_one_timer_leaves_the_others_on_their_grid)
-{
-  Timer t;
-  const auto callback = t.with();
-  CallbackOptions options = t.callback_options("other", milliseconds(1));
-  TimerOptions timer = every_ms(25);
-  t.add_timer(options, timer);
-  EXPECT_EQ(
-    t.run(
-      80, {},
-      [&] {
-        t.until(15);
-        EXPECT_TRUE(t.engine.cancel_timer(callback).ok());
-        t.until(52);
-        EXPECT_TRUE(t.engine.reset_timer(callback).ok());
-      }),
-    (Lines{
-      "10-10-11 timer", "25-25-26 other", "50-50-51 other", "62-62-63 timer", "72-72-73 timer",
-      "75-75-76 other"}));
 }
 
 TEST(Reset, may_have_another_first_release_than_one_period)
@@ -281,45 +259,25 @@ TEST(Reset, many_times_in_any_order_keeps_the_queue_in_order)
   EXPECT_EQ(lines, expected);
 }
 
-TEST(Period, a_change_counts_from_the_release_after_the_next)
-{
-  Timer t;
-  const auto callback = t.with();
-  EXPECT_EQ(
-    t.run(
-      60, {},
-      [&] {
-        t.until(15);
-        EXPECT_TRUE(t.engine.set_timer_period(callback, milliseconds(17)).ok());
-        EXPECT_FALSE(t.engine.set_timer_period(callback, milliseconds(-1)).ok());
-      }),
-    (Lines{"10-10-11 timer", "20-20-21 timer", "37-37-38 timer", "54-54-55 timer"}));
-}
-
 TEST(Period, of_zero_can_be_made_a_real_one_by_the_callback)
 {
   Timer t;
-  CallbackOptions options = t.callback_options("timer", {});
-  options.run = [&](const Job &) {
+  const auto change = [&] {
     t.work(1);
     EXPECT_TRUE(t.engine.set_timer_period(t.callbacks.at("timer"), milliseconds(10)).ok());
-    return true;
   };
-  t.add_timer(options, {});
+  t.does(change, {}, 10);
   EXPECT_EQ(t.run(25), (Lines{"0-0-1 timer", "11-11-12 timer", "21-21-22 timer"}));
 }
 
 TEST(Period, of_zero_reset_by_the_callback_still_releases_one_at_a_time)
 {
   Timer t;
-  CallbackOptions options = t.callback_options("timer", {});
-  options.depth = 10;
-  options.run = [&](const Job &) {
+  const auto reset = [&] {
     EXPECT_TRUE(t.engine.reset_timer(t.callbacks.at("timer")).ok());
     t.work(10);
-    return true;
   };
-  t.add_timer(options, {});
+  t.does(reset, {}, 10);
   t.run(95);
   EXPECT_LE(t.statistics("timer").released, t.statistics("timer").executed + 1);
 }
@@ -330,7 +288,7 @@ TEST(FirstRelease, that_is_overdue_does_not_wait_for_a_clock_that_stands_still)
   TimerOptions timer = every_ms(10);
   timer.clock = t.engine.add_clock([] { return int64_t{1000000000}; });
   timer.first = milliseconds(-7);
-  const auto callback = t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
+  const auto callback = t.with_timer(timer);
   EXPECT_EQ(t.run(50), (Lines{"-7-0-1 timer"}));
   EXPECT_EQ(t.engine.time_until_release(callback), milliseconds(3));
 }
@@ -340,8 +298,10 @@ TEST(Autostart, off_means_the_timer_waits_for_reset)
   Timer t;
   TimerOptions timer = every_ms(10);
   timer.autostart = false;
-  const auto callback = t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
+  const auto callback = t.with_timer(timer);
   EXPECT_TRUE(t.engine.is_timer_cancelled(callback));
+  EXPECT_EQ(t.engine.time_until_release(callback), Duration::max());
+  EXPECT_FALSE(t.engine.set_timer_period(callback, milliseconds(-1)).ok());
   EXPECT_EQ(
     t.run(
       60, {},
@@ -392,7 +352,7 @@ TEST(Clock, a_jump_backwards_restarts_the_period_from_there)
 {
   Timer t;
   const TimerOptions timer = on(t.add_told_clock());
-  const auto callback = t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
+  const auto callback = t.with_timer(timer);
   t.run(100, {}, [&] {
     t.until(20);
     t.ros_now_ns = 500000000;
@@ -409,7 +369,7 @@ TEST(Clock, can_be_removed_when_it_drives_no_timer)
   auto held = std::make_shared<int>(0);
   TimerOptions timer;
   timer.clock = t.engine.add_clock([held] { return int64_t{0}; });
-  const auto callback = t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
+  const auto callback = t.with_timer(timer);
   EXPECT_THAT(
     t.engine.remove_clock(timer.clock).message(), HasSubstr("still drives timer 'timer'"));
   t.engine.remove(callback);
@@ -417,11 +377,7 @@ TEST(Clock, can_be_removed_when_it_drives_no_timer)
   EXPECT_EQ(held.use_count(), 1) << "nothing of it is kept";
   EXPECT_THAT(t.engine.remove_clock(timer.clock).message(), HasSubstr("was not added"));
   EXPECT_FALSE(t.engine.remove_clock(kSteadyClock).ok());
-  EXPECT_FALSE(
-    t.engine
-      .set_timer_clock(
-        t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, every_ms(20)}), timer.clock)
-      .ok());
+  EXPECT_FALSE(t.engine.set_timer_clock(t.with_timer(every_ms(20)), timer.clock).ok());
   EXPECT_EQ(t.engine.add_clock([] { return int64_t{0}; }), timer.clock)
     << "its place is used again";
 }
@@ -455,7 +411,7 @@ TEST(Clock, the_system_clock_follows_a_step_within_a_tenth_of_a_second)
   Timer t;
   t.sim.set_system_now_ns(1000000000000);
   const TimerOptions timer = on(kSystemClock, every_ms(60000, true));
-  t.with({milliseconds(1), OverrunRule::kKeepLatest, 1, timer});
+  t.with_timer(timer);
   t.run(1000, {}, [&] {
     t.until(450);
     t.sim.set_system_now_ns(1000000000000 + 61000000000);
@@ -466,14 +422,10 @@ TEST(Clock, the_system_clock_follows_a_step_within_a_tenth_of_a_second)
 
 TEST(TimerThread, waits_for_reservations_which_nothing_is_above)
 {
-  EngineOptions options;
-  options.model = ExecutionModel::kIsolated;
-  Timer t(options);
+  Timer t(with_model(ExecutionModel::kIsolated));
   t.with();
   CallbackOptions reserved = t.callback_options("reserved", milliseconds(7));
-  reserved.attributes.policy = SchedulingPolicy::kDeadline;
-  reserved.attributes.runtime = milliseconds(7);
-  reserved.attributes.deadline = reserved.attributes.period = milliseconds(20);
+  reserved.attributes = os_deadline(7, 20);
   t.add(reserved);
   EXPECT_EQ(
     t.run(25, {{8, "reserved"}}), (Lines{"8-8-15 reserved", "10-15-16 timer", "20-20-21 timer"}));

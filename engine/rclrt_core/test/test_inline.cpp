@@ -101,10 +101,14 @@ TEST(Inline, a_job_runs_on_the_thread_that_brings_its_work_under_every_model)
     EXPECT_EQ(scene.statistics("a").inlined, 1U);
     EXPECT_EQ(scene.statistics("a").executed, 1U);
     EXPECT_EQ(scene.statistics("a").over_bound, 0U);
+    ASSERT_EQ(scene.ran.size(), 1u);
+    EXPECT_EQ(scene.ran[0].thread, static_cast<uint32_t>(scene.bringer));
+    EXPECT_EQ(scene.ran[0].waited_for, RCLRT_WAITED_FOR_NOTHING);
   }
 }
 
-/// `callbacks`: NAME WORK_US PRIORITY (0: none), then perhaps: inline; in GROUP. `brought`: their names, or "later".
+/// `callbacks`: NAME WORK_US PRIORITY (0: none), then perhaps: inline; in GROUP. `brought`: their names, perhaps with a
+/// count; "later": a millisecond passes.
 void expect_run(
   const std::string & promise, const std::string & machine, const std::string & callbacks,
   const std::string & brought, const std::string & done, const Attributes & has = fifo(98))
@@ -128,7 +132,10 @@ void expect_run(
   scene.run([&] {
     for (std::istringstream & words : parts_of(brought)) {
       const auto name = next<std::string>(words);
-      name == "later" ? scene.sim.sleep_for(milliseconds(1)) : scene.bring(name);
+      std::size_t count = 0;
+      words >> count;
+      name == "later" ? scene.sim.sleep_for(milliseconds(1))
+                      : scene.bring(name, std::max<std::size_t>(count, 1));
     }
   });
   std::string seen;
@@ -162,22 +169,33 @@ TEST(Inline, a_job_is_queued_where_something_stands_against_it)
   expect_run(
     "not if attributes are not in force", "cpus 2", "a 100 50 inline", "a", "1000-1100 a inline",
     Attributes());
+  expect_run(
+    "a more urgent one runs", "cpus 2", "other 2000 60, a 100 50 inline", "other, later, a",
+    "2000-2100 a queued, 1000-3000 other queued");
+  expect_run(
+    "not if a less urgent one runs", "cpus 2", "other 2000 10, a 100 50 inline", "other, later, a",
+    "2000-2100 a inline, 1000-3000 other queued");
+  expect_run(
+    "it is not the first of what is brought at once", "cpus 2", "a 100 0 inline", "a 3",
+    "1000-1100 a inline, 1100-1200 a queued, 1200-1300 a queued");
 }
 
-TEST(Inline, the_first_of_several_units_of_work_runs_and_none_within_a_publication)
+TEST(Inline, nothing_is_run_in_a_publication_without_a_delivery_nor_in_one_that_may_run_nothing)
 {
   InlineScene scene;
   scene.add({"a", microseconds(100)});
   scene.run([&] {
-    scene.bring("a", 3);
+    {
+      const Publication publication;
+      scene.bring("a");
+    }
     scene.until(2);
-    const Publication publication;
-    scene.bring("a");
+    scene.notify("a");
+    scene.until(3);
+    Delivery delivery(nullptr);
+    scene.notify("a", 1, &delivery);
   });
-  EXPECT_EQ(
-    scene.done,
-    (Lines{
-      "1000-1100 a inline", "1100-1200 a queued", "1200-1300 a queued", "2000-2100 a queued"}));
+  EXPECT_EQ(scene.done, (Lines{"1000-1100 a queued", "2000-2100 a queued", "3000-3100 a queued"}));
 }
 
 TEST(Inline, a_job_that_brings_work_runs_none_of_it_on_whichever_thread_it_is)
@@ -196,19 +214,6 @@ TEST(Inline, a_job_that_brings_work_runs_none_of_it_on_whichever_thread_it_is)
   }
 }
 
-TEST(Inline, nothing_is_run_without_a_delivery_or_in_one_of_a_thread_that_may_run_nothing)
-{
-  InlineScene scene;
-  scene.add({"a", microseconds(100)});
-  scene.run([&] {
-    scene.notify("a");
-    scene.sim.sleep_for(milliseconds(1));
-    Delivery delivery(nullptr);
-    scene.notify("a", 1, &delivery);
-  });
-  EXPECT_EQ(scene.done, (Lines{"1000-1100 a queued", "2000-2100 a queued"}));
-}
-
 TEST(Inline, one_delivery_runs_one_job)
 {
   InlineScene scene;
@@ -222,34 +227,13 @@ TEST(Inline, one_delivery_runs_one_job)
   EXPECT_EQ(scene.done, (Lines{"1000-1100 a inline", "1000-1100 b queued"}));
 }
 
-TEST(Inline, a_job_is_queued_while_a_more_urgent_one_runs_and_not_while_a_less_urgent_one_does)
-{
-  for (const int other : {10, 60}) {
-    InlineScene scene;
-    scene.add({"other", milliseconds(2), Duration{0}, fifo(other)});
-    scene.add({"a", microseconds(100), milliseconds(1), fifo(50)});
-    scene.run([&] {
-      scene.bring("other");
-      scene.sim.sleep_for(milliseconds(1));
-      scene.bring("a");
-    });
-    EXPECT_EQ(scene.statistics("a").inlined, other == 10 ? 1U : 0U);
-  }
-}
-
 TEST(Inline, a_callback_that_asks_for_cpus_or_a_budget_is_queued)
 {
   Attributes cpus = fifo(50);
   cpus.cpu_affinity = CpuSet({1});
-  Attributes budget;
-  budget.policy = SchedulingPolicy::kDeadline;
-  budget.runtime = milliseconds(1);
-  budget.deadline = budget.period = milliseconds(10);
-  for (const Attributes & attributes : {cpus, budget}) {
+  for (const Attributes & attributes : {cpus, os_deadline()}) {
     InlineScene scene;
-    scene.has = budget;
     scene.add({"a", microseconds(100), milliseconds(1), attributes});
-    scene.has = fifo(98);
     scene.run([&] { scene.bring("a"); });
     EXPECT_EQ(scene.statistics("a").inlined, 0U);
     EXPECT_EQ(scene.statistics("a").executed, 1U);
@@ -259,35 +243,26 @@ TEST(Inline, a_callback_that_asks_for_cpus_or_a_budget_is_queued)
 TEST(Inline, only_one_job_runs_like_that_in_the_process)
 {
   InlineScene scene({}, 4);
-  EngineOptions options;
-  Engine other(scene.sim, options);
+  Engine other(scene.sim, {});
   std::shared_ptr<Group> group;
   ASSERT_TRUE(other.add_group({}, &group).ok());
   std::shared_ptr<Callback> callback;
-  CallbackOptions of_other;
-  of_other.name = "other";
+  CallbackOptions of_other = scene.callback_options("other", milliseconds(1));
   of_other.inline_bound = milliseconds(1);
-  of_other.run = [&](const Job &) {
-    scene.sim.work(milliseconds(1));
-    return true;
-  };
   ASSERT_TRUE(other.add_callback(of_other, group, &callback).ok());
   scene.add({"a", milliseconds(1)});
   scene.add({"b", milliseconds(1)});
   std::unique_ptr<Thread> spins;
   std::unique_ptr<Thread> second;
   scene.run([&] {
-    scene.start("spins", {}, [&] { EXPECT_TRUE(other.spin().ok()); }, &spins);
+    spins = scene.stranger({}, [&] { EXPECT_TRUE(other.spin().ok()); });
     scene.sim.sleep_for(milliseconds(5));
-    scene.start(
-      "second", scene.has,
-      [&] {
-        scene.sim.sleep_for(microseconds(200));
-        Delivery delivery(&scene.has);
-        other.notify(*callback, 1, &delivery);
-        scene.notify("b", 1, &delivery);
-      },
-      &second);
+    second = scene.stranger(scene.has, [&] {
+      scene.sim.sleep_for(microseconds(200));
+      Delivery delivery(&scene.has);
+      other.notify(*callback, 1, &delivery);
+      scene.notify("b", 1, &delivery);
+    });
     scene.bring("a");
     scene.sim.sleep_for(milliseconds(5));
     scene.bring("b");
@@ -306,9 +281,7 @@ TEST(Inline, only_one_job_runs_like_that_in_the_process)
 
 TEST(Inline, an_executor_with_one_thread_runs_nothing_else_meanwhile_and_goes_on_afterwards)
 {
-  EngineOptions one = with_model(ExecutionModel::kPreemptive);
-  one.max_threads = 1;
-  for (const EngineOptions & options : {one, with_model(ExecutionModel::kPriorityEvents)}) {
+  for (const EngineOptions & options : {pool(1), with_model(ExecutionModel::kPriorityEvents)}) {
     InlineScene scene(options);
     scene.add({"other", microseconds(100), Duration{0}});
     scene.add({"third", microseconds(100), Duration{0}});
@@ -331,29 +304,6 @@ TEST(Inline, an_executor_with_one_thread_runs_nothing_else_meanwhile_and_goes_on
 
 // ---- What becomes of it: the bound, the trace, the end
 
-TEST(InlineJobs, a_job_over_the_bound_counts_and_the_first_one_is_told)
-{
-  InlineScene scene;
-  scene.add({"a", microseconds(1500)});
-  scene.run([&] {
-    for (int i = 0; i < 2; ++i) {
-      scene.bring("a");
-    }
-  });
-  EXPECT_EQ(scene.statistics("a").inlined, 2U);
-  EXPECT_EQ(scene.statistics("a").over_bound, 2U);
-  EXPECT_EQ(scene.findings_with({"a: took 1500 us on the middleware's thread"}), 1);
-}
-
-TEST(InlineJobs, a_callback_that_waits_exceeds_its_bound_although_it_uses_no_cpu)
-{
-  InlineScene scene;
-  scene.add(
-    {"a", Duration{0}, milliseconds(1), {}, "", [&] { scene.sim.sleep_for(milliseconds(2)); }});
-  scene.run([&] { scene.bring("a"); });
-  EXPECT_EQ(scene.statistics("a").over_bound, 1U);
-}
-
 TEST(InlineJobs, a_job_that_was_preempted_is_not_to_blame_whether_it_is_traced_or_not)
 {
   for (const std::size_t trace_capacity : {1024, 0}) {
@@ -363,13 +313,10 @@ TEST(InlineJobs, a_job_that_was_preempted_is_not_to_blame_whether_it_is_traced_o
     scene.add({"a", microseconds(900)});
     std::unique_ptr<Thread> other;
     scene.run([&] {
-      scene.start(
-        "other", fifo(99),
-        [&] {
-          scene.sim.sleep_for(microseconds(500));
-          scene.sim.work(milliseconds(3));
-        },
-        &other);
+      other = scene.stranger(fifo(99), [&] {
+        scene.sim.sleep_for(microseconds(500));
+        scene.work(3);
+      });
       scene.bring("a");
       other.reset();
     });
@@ -378,47 +325,43 @@ TEST(InlineJobs, a_job_that_was_preempted_is_not_to_blame_whether_it_is_traced_o
   }
 }
 
-TEST(InlineJobs, a_callback_that_often_exceeds_its_bound_is_queued_from_then_on_and_that_is_told)
+TEST(InlineJobs, that_exceed_their_bound_are_counted_and_told_and_queued_if_they_often_do)
 {
-  InlineScene scene;
-  scene.add({"a", microseconds(1500)});
-  scene.run([&] {
-    for (int i = 0; i < 10; ++i) {
-      scene.bring("a");
-      scene.sim.sleep_for(milliseconds(3));
-    }
-  });
-  EXPECT_EQ(scene.statistics("a").executed, 10U);
-  EXPECT_EQ(scene.statistics("a").inlined, 5U);
-  EXPECT_EQ(scene.findings_with({"from now on it is queued"}), 1);
-}
-
-TEST(InlineJobs, a_callback_that_exceeds_its_bound_once_in_a_while_stays_inline)
-{
-  InlineScene scene;
-  int number = 0;
-  scene.add({"a", microseconds(10), microseconds(20), {}, "", [&] {
-               scene.sim.work(number++ % 100 == 0 ? microseconds(50) : microseconds(0));
-             }});
-  scene.run(
-    [&] {
-      for (int i = 0; i < 1000; ++i) {
-        scene.bring("a");
-      }
-    },
-    100);
-  EXPECT_EQ(scene.statistics("a").over_bound, 10U);
-  EXPECT_EQ(scene.statistics("a").inlined, 1000U);
-}
-
-TEST(InlineJobs, the_record_of_the_job_names_the_thread_that_ran_it)
-{
-  InlineScene scene;
-  scene.add({"a", microseconds(100)});
-  scene.run([&] { scene.bring("a"); });
-  ASSERT_EQ(scene.ran.size(), 1u);
-  EXPECT_EQ(scene.ran[0].thread, static_cast<uint32_t>(scene.bringer));
-  EXPECT_EQ(scene.ran[0].waited_for, RCLRT_WAITED_FOR_NOTHING);
+  const struct
+  {
+    const char * promise;
+    int jobs;
+    std::function<void(SimPlatform &, int)> work;  // of the job of this number; the bound is 1 ms
+    uint64_t over_bound, inlined;
+    int told, told_of_the_queue;
+  } cases[] = {
+    {"the first one is told", 2, [](auto & sim, int) { sim.work(microseconds(1500)); }, 2, 2, 1, 0},
+    {"to wait counts, although it uses no CPU", 1,
+     [](auto & sim, int) { sim.sleep_for(milliseconds(2)); }, 1, 1, 1, 0},
+    {"often: queued from then on", 10, [](auto & sim, int) { sim.work(microseconds(1500)); }, 5, 5,
+     2, 1},
+    {"once in a while: it stays inline", 1000,
+     [](auto & sim, int job) { sim.work(microseconds(job % 100 == 0 ? 1200 : 10)); }, 10, 1000, 1,
+     0}};
+  for (const auto & c : cases) {
+    SCOPED_TRACE(c.promise);
+    InlineScene scene;
+    int number = 0;
+    scene.add({"a", Duration{0}, milliseconds(1), {}, "", [&] { c.work(scene.sim, number++); }});
+    scene.run(
+      [&] {
+        for (int i = 0; i < c.jobs; ++i) {
+          scene.bring("a");
+          scene.sim.sleep_for(milliseconds(c.jobs == 10 ? 3 : 0));
+        }
+      },
+      100);
+    EXPECT_EQ(scene.statistics("a").over_bound, c.over_bound);
+    EXPECT_EQ(scene.statistics("a").inlined, c.inlined);
+    EXPECT_EQ(scene.statistics("a").executed, static_cast<uint64_t>(c.jobs));
+    EXPECT_EQ(scene.findings_with({"a: took ", "us on the middleware's thread"}), c.told);
+    EXPECT_EQ(scene.findings_with({"from now on it is queued"}), c.told_of_the_queue);
+  }
 }
 
 TEST(InlineJobs, nothing_is_inline_before_spinning_and_after_it)
@@ -442,27 +385,18 @@ TEST(InlineJobs, the_end_of_spinning_waits_for_the_job)
     bool has_ended = false;
     scene.add({"a", milliseconds(3), milliseconds(1), {}, "", [&] { scene.engine.stop(); }});
     scene.add({"b", milliseconds(3)});
-    const Status status = scene.sim.run([&] {
-      std::unique_ptr<Thread> spinner;
-      std::unique_ptr<Thread> middleware;
-      scene.start(
-        "spinner", {},
-        [&] {
-          EXPECT_TRUE(scene.engine.spin().ok());
-          has_ended = scene.done.size() == 1;
-        },
-        &spinner);
-      scene.start(
-        "middleware", scene.has,
-        [&] {
-          scene.bringer = scene.sim.current_thread();
-          scene.sim.sleep_until(at_ms(1));
-          scene.bring("a");
-          scene.bring("b");
-        },
-        &middleware);
+    scene.on_sim([&] {
+      const auto spinner = scene.stranger({}, [&] {
+        EXPECT_TRUE(scene.engine.spin().ok());
+        has_ended = scene.done.size() == 1;
+      });
+      const auto middleware = scene.stranger(scene.has, [&] {
+        scene.bringer = scene.sim.current_thread();
+        scene.until(1);
+        scene.bring("a");
+        scene.bring("b");
+      });
     });
-    EXPECT_TRUE(status.ok()) << status.message();
     EXPECT_TRUE(has_ended) << to_string(model);
     EXPECT_EQ(scene.done, (Lines{"1000-4000 a inline"}));
   }

@@ -10,21 +10,8 @@ namespace rclrt_core
 namespace
 {
 
-std::vector<EngineOptions> every_model()
-{
-  std::vector<EngineOptions> all(4);
-  all[0].model = ExecutionModel::kPreemptive;
-  all[1].model = ExecutionModel::kIsolated;
-  all[2].model = all[3].model = ExecutionModel::kPriorityEvents;
-  all[3].release_and_execute = true;
-  return all;
-}
-
-std::string text_of(const EngineOptions & options)
-{
-  return std::string(to_string(options.model)) +
-         (options.release_and_execute ? ", timers run" : "");
-}
+const std::vector<std::string> kEveryModel = {
+  "preemptive", "isolated", "priority_events", "priority_events, executes"};
 
 TEST(GroupBudget, is_shared_by_its_callbacks)
 {
@@ -44,6 +31,27 @@ TEST(GroupBudget, is_shared_by_its_callbacks)
                         "us (on_overrun: demote), seen in a job of mate"});
 }
 
+TEST(AnyBudget, that_is_enough_changes_nothing)
+{
+  const std::pair<const char *, const char *> callbacks_without_and_with[] = {
+    {"tick, a 3 80", "tick, a 3 80 budget 4/10"},
+    {"tick, a 3 80 in g, mate 1 70 in g",
+     "tick, group g 1 budget 5/10, a 3 80 in g, mate 1 70 in g"},
+    {"tick, a 2 80 then mate, mate 2 80",
+     "tick, a 2 80 then mate budget 5/10 chain, mate 2 80 budget 5/10 chain"}};
+  for (const auto & [without, with] : callbacks_without_and_with) {
+    const bool is_group = std::string(with).find("group") != std::string::npos;
+    const std::string arrivals =
+      is_group ? "0 a, 0 mate, 15 a, 33 mate, 33 a, 47 a" : "0 a, 15 a, 33 a, 47 a";
+    const Played free({"", "until 100", without, arrivals, ""});
+    const Played bound({"", "until 100", with, arrivals, ""});
+    EXPECT_EQ(bound.jobs, free.jobs);
+    EXPECT_FALSE(bound.jobs.empty());
+    EXPECT_TRUE(bound.engine->told().empty());
+    EXPECT_EQ(bound.engine->statistics("a").over_budget, 0U);
+  }
+}
+
 TEST(GroupBudget, decides_who_runs_when)
 {
   expect({
@@ -58,165 +66,63 @@ TEST(GroupBudget, decides_who_runs_when)
     {"is shared by jobs that run at the same time", "cpus 2",
      "group g 2 budget 4/100, x 10 80 in g, y 10 70 in g, b 5 50, c 5 50", "0 x, 0 y, 1 b, 1 c",
      "0-0-15 x, 0-0-15 y, 1-2-7 b, 1-2-7 c"},
+    {"is whole in the next period also when one of its callbacks, demoted, has gone", "until 100",
+     "group g 1 budget 3/20, a 3 80 in g, mate 1 70 in g, b 40 50", "0 a, 4 b, 5 mate, 10 remove a",
+     "0-0-3 a, 4-4-45 b, 5-20-21 mate"},
+    {"leaves what is less urgent than the background where it was", "threads 1, until 60",
+     "group g 1 budget 2/100, a 2 80 in g, nice 1 0 nice 10 in g, plain 1 0",
+     "0 a, 1 nice, 1 plain", "0-0-2 a, 1-2-3 plain, 1-3-4 nice"},
+    // A callback that does not end holds up its group. With a budget of its own it is lent the priority of what
+    // waits for it: that is the other callback's fault no more than the program's.
+    {"of a group with a runaway takes no deadline of the others", "until 400",
+     "tick, group g 1 budget 5/20, runaway 500 80 in g, mate 1 90 in g", "5 runaway, 30 mate", "",
+     "tick skipped 0"},
+    {"of each of the group's callbacks takes many", "until 400",
+     "tick, runaway 500 80 in g budget 5/20, mate 1 90 in g budget 5/20", "5 runaway, 30 mate", "",
+     "tick skipped 36"},
+    {"that is used up puts a timer that waits for the thread of timers behind others",
+     "priority_events, executes, cpus 2, until 90",
+     "group g 2 budget 2/100, a 3 80 in g, first 5 90 every 50 once, of_g 1 70 in g every 50 once, "
+     "other 1 60 every 50 once",
+     "50 a", "50-50-53 a, 50-50-55 first, 50-55-56 other, 50-56-57 of_g"},
+    {"that is not used up does not", "priority_events, executes, cpus 2, until 90",
+     "group g 2 budget 2/100, a 1 80 in g, first 5 90 every 50 once, of_g 1 70 in g every 50 once, "
+     "other 1 60 every 50 once",
+     "50 a", "50-50-51 a, 50-50-55 first, 50-55-56 of_g, 50-56-57 other"},
+    {"holds under deadlines of absolute time", "bands, until 100",
+     "group g 1 budget 2/20, a 15 0 ext 10 in g, mate 15 0 ext 10 in g, b 3 0 ext 20",
+     "0 a, 0 mate, 1 b, 21 b", "", "b deadline_misses 0, a executed 1, mate executed 1"},
+    {"which are missed without one", "bands, until 100",
+     "a 15 0 ext 10 in g, mate 15 0 ext 10 in g, b 3 0 ext 20", "0 a, 0 mate, 1 b, 21 b", "",
+     "b deadline_misses 1, a executed 1, mate executed 1"},
   });
-}
-
-TEST(GroupBudget, that_is_enough_changes_nothing)
-{
-  Lines jobs[2];
-  for (const bool has_budget : {false, true}) {
-    EngineOnSim scene;
-    scene.add_tick();
-    scene.group("group", 1, has_budget ? budget(5, 10) : Budget());
-    scene.add(scene.fifo_callback("a", 3, 80), "group");
-    scene.add(scene.fifo_callback("mate", 1, 70), "group");
-    jobs[has_budget] =
-      scene.run(100, {{0, "a"}, {0, "mate"}, {15, "a"}, {33, "mate"}, {33, "a"}, {47, "a"}});
-    EXPECT_TRUE(scene.told().empty());
-  }
-  EXPECT_EQ(jobs[true], jobs[false]);
-  EXPECT_FALSE(jobs[true].empty());
-}
-
-// A callback that does not end holds up its group. With a budget of its own it is lent the priority of what waits for
-// it: that is the other callback's fault no more than the program's.
-TEST(GroupBudget, of_a_runaway_with_a_callback_that_waits_for_it_takes_no_deadline_of_the_others)
-{
-  for (const bool is_of_the_group : {true, false}) {
-    EngineOnSim scene;
-    scene.add_tick();
-    scene.group("group", 1, is_of_the_group ? budget(5, 20) : Budget());
-    const Budget own = is_of_the_group ? Budget() : budget(5, 20);
-    scene.add(scene.fifo_callback("runaway", 500, 80, own), "group");
-    scene.add(scene.fifo_callback("mate", 1, 90, own), "group");
-    scene.run(400, {{5, "runaway"}, {30, "mate"}});
-    if (is_of_the_group) {
-      EXPECT_EQ(scene.statistics("tick").skipped, 0U);
-    } else {
-      EXPECT_GT(scene.statistics("tick").skipped, 30U);
-    }
-  }
-}
-
-TEST(GroupBudget, leaves_what_is_less_urgent_than_the_background_where_it_was)
-{
-  EngineOptions options;
-  options.max_threads = 1;
-  EngineOnSim scene(options);
-  scene.group("group", 1, budget(2, 100));
-  scene.add(scene.fifo_callback("a", 2, 80), "group");
-  CallbackOptions nice = scene.fifo_callback("nice", 1, 0);
-  nice.attributes = Attributes();
-  nice.attributes.policy = SchedulingPolicy::kOther;
-  nice.attributes.nice = 10;
-  scene.add(nice, "group");
-  CallbackOptions plain = scene.fifo_callback("plain", 1, 0);
-  plain.attributes = Attributes();
-  scene.add(plain);
-  EXPECT_EQ(
-    scene.run(60, {{0, "a"}, {1, "nice"}, {1, "plain"}}),
-    (Lines{"0-0-2 a", "1-2-3 plain", "1-3-4 nice"}));
+  expect_on(
+    kEveryModel,
+    {"a timer that waits is urgent again in the next period", "",
+     "group g 1 budget 2/50, timer 1 80 in g every 50 once, a 2 80 in g, stranger 50 48 80", "45 a",
+     "45-45-47 a, 50-95-96 timer"});
 }
 
 TEST(GroupBudget, holds_for_timers_and_others_in_every_model)
 {
-  for (const EngineOptions & options : every_model()) {
-    EngineOnSim scene(options);
+  for (const std::string & model : kEveryModel) {
+    EngineOnSim scene(Machine(model).options);
     scene.group("group", 1, budget(2, 50));
-    const TimerOptions timer = every_ms(50);
-    scene.add_timer(scene.fifo_callback("timer", 4, 80), timer, "group");
+    scene.add_timer(scene.fifo_callback("timer", 4, 80), every_ms(50), "group");
     scene.add(scene.fifo_callback("a", 3, 80), "group");
     bool is_late = true;
     std::unique_ptr<Thread> other;
     // Of 45 ms to 95 ms there are 2 for a, and none for the timer.
     scene.run(120, {{45, "a"}}, [&] {
-      scene.start(
-        "other", fifo(50),
-        [&] {
-          scene.until(46);
-          scene.work(30);
-          is_late = scene.sim.now() > at_ms(77);
-        },
-        &other);
+      other = scene.stranger(fifo(50), [&] {
+        scene.until(46);
+        scene.work(30);
+        is_late = scene.sim.now() > at_ms(77);
+      });
     });
-    other->join();
-    EXPECT_FALSE(is_late) << text_of(options);
+    EXPECT_FALSE(is_late) << model;
     EXPECT_GT(scene.statistics("a").over_budget + scene.statistics("timer").over_budget, 0U)
-      << text_of(options);
-  }
-}
-
-TEST(GroupBudget, a_timer_that_waits_is_urgent_again_in_the_next_period_in_every_model)
-{
-  for (const EngineOptions & options : every_model()) {
-    EngineOnSim scene(options);
-    scene.group("group", 1, budget(2, 50));
-    const TimerOptions timer = every_ms(50, true);
-    scene.add_timer(scene.fifo_callback("timer", 1, 80), timer, "group");
-    scene.add(scene.fifo_callback("a", 2, 80), "group");
-    std::unique_ptr<Thread> other;
-    const Lines jobs = scene.run(150, {{45, "a"}}, [&] {
-      scene.start(
-        "other", fifo(50),
-        [&] {
-          scene.until(48);
-          scene.work(80);
-        },
-        &other);
-    });
-    other->join();
-    EXPECT_EQ(jobs, (Lines{"45-45-47 a", "50-95-96 timer"})) << text_of(options);
-  }
-}
-
-TEST(GroupBudget, that_is_used_up_puts_a_timer_that_waits_for_the_thread_of_timers_behind_others)
-{
-  for (const bool is_used_up : {true, false}) {
-    EngineOnSim scene(every_model().back(), 2);
-    scene.group("reentrant", 2, budget(2, 100));
-    scene.add(scene.fifo_callback("a", is_used_up ? 3 : 1, 80), "reentrant");
-    const TimerOptions timer = every_ms(50, true);
-    scene.add_timer(scene.fifo_callback("first", 5, 90), timer);
-    scene.add_timer(scene.fifo_callback("of the group", 1, 70), timer, "reentrant");
-    scene.add_timer(scene.fifo_callback("other", 1, 60), timer);
-    const Lines jobs = scene.run(90, {{50, "a"}});
-    ASSERT_EQ(jobs.size(), 4U);
-    EXPECT_EQ(jobs[2], is_used_up ? "50-55-56 other" : "50-55-56 of the group");
-  }
-}
-
-TEST(GroupBudget, is_whole_in_the_next_period_also_when_one_of_its_callbacks_has_gone)
-{
-  EngineOnSim scene;
-  scene.group("group", 1, budget(3, 20));
-  scene.add(scene.fifo_callback("a", 3, 80), "group");
-  scene.add(scene.fifo_callback("mate", 1, 70), "group");
-  scene.add(scene.fifo_callback("b", 40, 50));
-  const Lines jobs = scene.run(100, {{0, "a"}, {4, "b"}, {5, "mate"}}, [&] {
-    scene.until(10);  // it is demoted
-    scene.remove("a");
-  });
-  EXPECT_EQ(jobs, (Lines{"0-0-3 a", "4-4-45 b", "5-20-21 mate"}));
-}
-
-TEST(GroupBudget, holds_under_deadlines_of_absolute_time)
-{
-  for (const bool has_budget : {false, true}) {
-    EngineOnSim scene(1, EngineOptions());
-    scene.group("group", 1, has_budget ? budget(2, 20) : Budget());
-    const auto with_deadline = [&](const char * name, int64_t work_ms, int64_t deadline_ms) {
-      CallbackOptions options = scene.fifo_callback(name, work_ms, 0);
-      options.attributes = Attributes();
-      options.attributes.policy = SchedulingPolicy::kExt;
-      options.relative_deadline = milliseconds(deadline_ms);
-      return options;
-    };
-    scene.add(with_deadline("a", 15, 10), "group");
-    scene.add(with_deadline("mate", 15, 10), "group");
-    scene.add(with_deadline("b", 3, 20));
-    scene.run(100, {{0, "a"}, {0, "mate"}, {1, "b"}, {21, "b"}});
-    EXPECT_EQ(scene.statistics("b").deadline_misses > 0, !has_budget);
-    EXPECT_EQ(scene.statistics("a").executed + scene.statistics("mate").executed, 2U);
+      << model;
   }
 }
 
@@ -316,23 +222,17 @@ TEST(GroupBudget, that_cannot_hold_is_refused_with_its_reason)
     of_group(budget(11, 10)),
     "group 'g': the budget's runtime is 11000 us, must be 100 us to the period, 10000 us");
 
-  const auto group = scene.group("group", 1, budget(5, 20));
-  const auto of_callback = [&](CallbackOptions options) {
-    std::shared_ptr<Callback> callback;
-    return scene.engine.add_callback(std::move(options), group, &callback).message();
-  };
+  scene.group("group", 1, budget(5, 20));
   EXPECT_EQ(
-    of_callback(scene.fifo_callback("a", 1, 80, budget(1, 10))),
+    scene.refusal(scene.fifo_callback("a", 1, 80, budget(1, 10))),
     "callback 'a': its group 'group' has a budget, which all of its callbacks share; remove one of "
     "the two");
   CallbackOptions is_inline = scene.fifo_callback("a", 1, 80);
   is_inline.inline_bound = milliseconds(1);
-  EXPECT_NE(of_callback(is_inline).find("'group' cannot have a budget"), std::string::npos);
+  EXPECT_NE(scene.refusal(is_inline).find("'group' cannot have a budget"), std::string::npos);
   CallbackOptions deadline = scene.fifo_callback("a", 1, 0);
-  deadline.attributes.policy = SchedulingPolicy::kDeadline;
-  deadline.attributes.runtime = milliseconds(1);
-  deadline.attributes.deadline = deadline.attributes.period = milliseconds(10);
-  EXPECT_NE(of_callback(deadline).find("has a budget already"), std::string::npos);
+  deadline.attributes = os_deadline();
+  EXPECT_NE(scene.refusal(deadline).find("has a budget already"), std::string::npos);
   const auto b = scene.add(scene.fifo_callback("b", 1, 80), "group");
   EXPECT_FALSE(scene.engine.set_attributes(b, deadline.attributes).ok());
 }
@@ -361,6 +261,31 @@ public:
   }
 };
 
+TEST(ChainBudget, decides_who_runs_when)
+{
+  expect({
+    {"of a runaway demotes what waits in every group, and lends it nothing", "until 400",
+     "tick, runaway 500 80 in g budget 5/20 chain, mate 1 90 in g budget 5/20 chain",
+     "5 runaway, 30 mate", "", "tick skipped 0"},
+    {"of a runaway alone lends it what waits with a budget of its own", "until 400",
+     "tick, runaway 500 80 in g budget 5/20 chain, mate 1 90 in g budget 5/20",
+     "5 runaway, 30 mate", "", "tick skipped 36"},
+    // Demoted, x and y are in the order of the executor's policy.
+    {"that is used up puts all its callbacks behind the others until the period ends",
+     "threads 1, until 80",
+     "a 2 80 budget 2/20 chain, x 1 60 in mixed budget 2/20 chain, y 1 70 in mixed budget 2/20 "
+     "chain, "
+     "m 1 65 in mixed, b 3 50",
+     "0 a, 1 x, 1 y, 1 m, 1 b, 24 b, 24 y",
+     "0-0-2 a, 1-2-3 m, 1-3-6 b, 1-6-7 y, 1-7-8 x, 24-24-25 y, 24-25-28 b"},
+    {"stays used up when one of its callbacks goes", "until 100",
+     "a 3 80 budget 3/30 chain, mate 1 70 budget 3/30 chain, b 40 50",
+     "0 a, 4 b, 5 mate, 10 remove a", "0-0-3 a, 4-4-45 b, 5-30-31 mate"},
+    {"that its last job uses up when it has no callback any more is still kept", "until 300",
+     "tick, runaway 100 80 budget 5/40 chain", "5 runaway, 7 forget runaway", "", "tick skipped 0"},
+  });
+}
+
 TEST(ChainBudget, is_shared_by_its_callbacks)
 {
   ChainScene scene;
@@ -374,56 +299,6 @@ TEST(ChainBudget, is_shared_by_its_callbacks)
   EXPECT_EQ(
     scene.told(), Lines{"chain 'chain' needs more than its budget of 3000 us of CPU time in 20000 "
                         "us (on_overrun: demote), seen in a job of b"});
-}
-
-TEST(ChainBudget, that_is_enough_changes_nothing)
-{
-  Lines jobs[2];
-  for (const bool has_budget : {false, true}) {
-    ChainScene scene;
-    scene.add_tick();
-    for (const char * name : {"a", "b"}) {
-      CallbackOptions options =
-        scene.link(name, 80, 2, has_budget ? budget(5, 10) : Budget(), *name == 'a' ? "b" : "");
-      options.chain = has_budget ? "chain" : "";
-      scene.add(options);
-    }
-    jobs[has_budget] = scene.run(100, {{0, "a"}, {15, "a"}, {33, "a"}, {47, "a"}});
-    EXPECT_TRUE(scene.told().empty());
-  }
-  EXPECT_EQ(jobs[true], jobs[false]);
-  EXPECT_FALSE(jobs[true].empty());
-}
-
-TEST(ChainBudget, of_a_runaway_demotes_what_waits_in_every_group_and_lends_it_nothing)
-{
-  for (const bool is_shared : {true, false}) {
-    ChainScene scene;
-    scene.add_tick();
-    CallbackOptions runaway = scene.link("runaway", 80, 500, budget(5, 20));
-    CallbackOptions mate = scene.link("mate", 90, 1, budget(5, 20));
-    mate.chain = is_shared ? "chain" : "";  // else it has as much of its own
-    scene.add(runaway, "group");
-    scene.add(mate, "group");
-    scene.run(400, {{5, "runaway"}, {30, "mate"}});
-    EXPECT_EQ(scene.statistics("tick").skipped == 0, is_shared);
-  }
-}
-
-TEST(ChainBudget, that_is_used_up_puts_all_its_callbacks_behind_the_others_until_the_period_ends)
-{
-  EngineOptions options;
-  options.max_threads = 1;
-  ChainScene scene(options);
-  scene.add(scene.link("a", 80, 2, budget(2, 20)));
-  scene.add(scene.link("x", 60, 1, budget(2, 20)), "mixed");
-  scene.add(scene.link("y", 70, 1, budget(2, 20)), "mixed");
-  scene.add(scene.fifo_callback("m", 1, 65), "mixed");
-  scene.add(scene.fifo_callback("b", 3, 50));
-  EXPECT_EQ(
-    scene.run(80, {{0, "a"}, {1, "x"}, {1, "y"}, {1, "m"}, {1, "b"}, {24, "b"}, {24, "y"}}),
-    (Lines{"0-0-2 a", "1-2-3 m", "1-3-6 b", "1-6-7 y", "1-7-8 x", "24-24-25 y", "24-25-28 b"}))
-    << "demoted, x and y are in the order of the executor's policy";
 }
 
 TEST(ChainBudget, makes_all_that_waits_urgent_again_in_the_next_period)
@@ -465,40 +340,10 @@ TEST(ChainBudget, is_whole_again_when_all_its_callbacks_went_and_one_comes)
   EXPECT_EQ(jobs.back(), "21-21-23 a");
 }
 
-TEST(ChainBudget, stays_used_up_when_one_of_its_callbacks_goes)
-{
-  ChainScene scene;
-  scene.add(scene.link("a", 80, 3, budget(3, 30)));
-  scene.add(scene.link("mate", 70, 1, budget(3, 30)));
-  scene.add(scene.fifo_callback("b", 40, 50));
-  const Lines jobs = scene.run(100, {{0, "a"}, {4, "b"}, {5, "mate"}}, [&] {
-    scene.until(10);
-    scene.remove("a");
-  });
-  EXPECT_EQ(jobs, (Lines{"0-0-3 a", "4-4-45 b", "5-30-31 mate"}));
-}
-
-// Its last job uses up the budget when the chain has no callback any more.
-TEST(ChainBudget, of_a_chain_that_goes_while_its_job_runs_is_still_kept)
-{
-  ChainScene scene;
-  scene.add_tick();
-  scene.add(scene.link("runaway", 80, 100, budget(5, 40)));
-  scene.run(300, {{5, "runaway"}}, [&] {
-    scene.until(7);
-    scene.remove("runaway");
-    scene.callbacks.erase("runaway");
-  });
-  EXPECT_EQ(scene.statistics("tick").skipped, 0U);
-}
-
 TEST(ChainBudget, that_cannot_hold_is_refused_with_its_reason)
 {
   ChainScene scene;
-  const auto refused = [&](CallbackOptions options) {
-    std::shared_ptr<Callback> callback;
-    return scene.engine.add_callback(std::move(options), scene.group("g"), &callback).message();
-  };
+  const auto refused = [&](CallbackOptions options) { return scene.refusal(options, "g"); };
   CallbackOptions none = scene.link("a", 80, 1, {});
   EXPECT_EQ(
     refused(none), "callback 'a': names the chain 'chain' without its budget; give both or none");
@@ -519,11 +364,7 @@ TEST(ChainBudget, that_cannot_hold_is_refused_with_its_reason)
     "callback 'a': the chain 'chain' has 16 callbacks here already, and no more can share its "
     "budget. Make two chains of it");
   scene.group("with budget", 1, budget(1, 10));
-  std::shared_ptr<Callback> callback;
-  EXPECT_FALSE(
-    scene.engine
-      .add_callback(scene.link("b", 80, 1, budget(1, 10)), scene.group("with budget"), &callback)
-      .ok());
+  EXPECT_NE(scene.refusal(scene.link("b", 80, 1, budget(1, 10)), "with budget"), "");
 }
 
 }  // namespace
