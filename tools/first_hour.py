@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# Copyright 2026 The rclrt Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Do what README, the guides and the tutorials tell a user to do, and print how long it took.
+
+    tools/first_hour.py            # after ./rclrt build
+
+The commands are taken from the pages: the lines of their blocks, and what stands in the text as
+code. Each is executed in a folder where the files lie that pages speak of: robot.yaml,
+planner.trace and so on. Where a page says `ros2 launch`, an example of the tree runs. What runs
+until Ctrl-C gets one after some seconds. A command that cannot be executed here is printed with the
+reason. Then an example becomes a user's own package, outside of the tree.
+
+Exit status 1 if a command of a page is none: unknown to the program, or ended by a bug.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = Path(os.environ.get("RCLRT_BUILD_DIR", ROOT / "build"))
+PAGES = ("README.md", "docs/tutorials/*.md", "docs/how-to/*.md")
+OURS = ("rclrt_trace", "rclrt_scx", "rclrt_core", "rclrt_config", "rclrt_front_end", "rclrt_rcl")
+"""What a package on rclrt_rcl needs."""
+
+LIMIT_S = 5
+"""What runs longer gets a Ctrl-C."""
+
+PROGRAMS = (
+    r"(?:\./rclrt|sudo|ros2|colcon|rosdep|source|pip|cmake|socat|ninja|build/|\$PROGRAM|[A-Z_]+=\S)"
+)
+ELSEWHERE = {
+    r"colcon|rosdep|CMAKE_PREFIX": "needs ROS 2 with rclcpp; the stage colcon builds it",
+    r"build-dep|apt install": "the stage debian-packages does it",
+    r"^ros2 (?!launch)|rclcpp_app|/rclrt/trace": "needs ros2cli, or a robot",
+    r"scx load": "needs Linux 6.12 with sched_ext; the stage kernels does it",
+    r"top(?! --(once|svg|find))": "needs a terminal",
+    r"bench all": "takes an hour; the stage length does it",
+    r"\./rclrt demo": "was done before",
+    r"usermod": "changes who may what on this machine",
+    r"/dev/tty|firmware|ninja -C": "needs a board",
+    r"^pip install|python3 -m pip": "is done below, or before",
+    r"architecture.yaml|contract.yaml|latency_monitor": "needs a file of another program",
+    r"\bapply (?!--help)": "needs a file that names threads of this machine",
+}
+"""Why a command is not executed."""
+
+NAMES = {
+    r"\bTRACE\.\.\.": "robot.trace",
+    r"\bFILE\b": "file.out",
+    r"(?<!\$)\bPROGRAM\b(?!=)": "first_node",
+    r"--pid 4200": "--for 2 -- first_node",
+    r"planner 4200": "first_node",
+    r"--for (10|60)s?\b": "--for 3",
+    r"--duration 15": "--duration 4",
+    r" --samples 500 --seconds 3 --fraction 0.99$": "",
+    r"(calibrate -o \S+)$": r"\1 --samples 100 --seconds 1",
+    r"> robot\.yaml$": "> another.yaml",  # The tutorial edits it, and has the result beside it.
+}
+"""What stands for a user's own file or program."""
+
+ALONE = ("doctor", "top", "trace list")
+"""Verbs that are commands without an argument; of others a page then only speaks."""
+
+
+def commands(text: str) -> Iterator[str]:
+    """Yield the commands of a page, in its order."""
+    pattern = r"^```(?:sh|bash|console)?\n(.*?)^```|^```\w+\n.*?^```"
+    pattern += r"|(?<!`)`((?:\./rclrt|sudo|colcon|pip) [^`]+)`"
+    for block, inline in re.findall(pattern, text, re.S | re.M):
+        if inline:
+            yield " ".join(inline.split())
+        prompts = "\n$ " in f"\n{block}"
+        for line in re.sub(r'"([^"\n]*)\n\s*([^"]*)"', r'"\1 \2"', block).splitlines():
+            line = line.strip() if prompts == line.startswith("$ ") or "=" in line else ""
+            line = re.sub(r"\s+#\s.*", "", line.removeprefix("$ "))
+            if re.match(PROGRAMS, line):
+                yield line
+
+
+def prepare(folder: Path) -> dict[str, str]:
+    """Put there what pages speak of; return the environment of their commands."""
+    for name in ("try", "docs", "build"):
+        (folder / name).symlink_to(BUILD if name == "build" else ROOT / name)
+    (folder / "rclrt").write_text(f'#!/bin/sh\nexec {shlex.quote(str(ROOT / "rclrt"))} "$@"\n')
+    node = BUILD / "rclrt_rcl/first_node"
+    bin_ = folder / "bin"
+    bin_.mkdir()
+    (bin_ / "first_node").write_text(f"#!/bin/sh\nexec timeout -s INT 3 {node}\n")
+    (bin_ / "ros2").write_text("#!/bin/sh\nexec first_node\n")
+    (bin_ / "sudo").write_text('#!/bin/sh\nexec "$@"\n')
+    for program in (folder / "rclrt", *bin_.iterdir()):
+        program.chmod(0o755)
+    environment = dict(os.environ, PATH=f"{bin_}:{os.environ['PATH']}")
+    names = ("planner", "driver", "robot", "board")
+    nodes = [
+        subprocess.Popen(
+            ["first_node"],
+            env={**environment, "RCLRT_TRACE": str(folder / name)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for name in names
+    ]
+    for name, one in zip(names, nodes, strict=True):
+        one.wait()
+        shutil.copy(next((folder / name).glob("*.trace")), folder / f"{name}.trace")
+    shutil.copy(ROOT / "docs/tutorials/robot.yaml", folder)
+    (folder / "control.params.yaml").symlink_to("robot.params.yaml")
+    plan = ["./rclrt", "plan", "robot.yaml", "-o", "robot.params.yaml"]
+    subprocess.run(plan, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    return environment
+
+
+def not_here(command: str) -> str:
+    """Return why a command is not executed, or nothing."""
+    return next((why for what, why in ELSEWHERE.items() if re.search(what, command)), "")
+
+
+def execute(command: str, folder: Path, environment: dict[str, str]) -> str:
+    """Execute a command of a page; return what is wrong with it, or nothing."""
+    limit = 4 * LIMIT_S if re.search(r"\$PROGRAM|calibrate", command) else LIMIT_S
+    command = re.sub(r"^(\S+=\S+ )?(?=\S)", rf"\1timeout -k 20 -s INT {limit} ", command)
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True,
+        stdin=subprocess.DEVNULL, errors="replace",
+    )  # fmt: skip
+    told = done.stdout + done.stderr
+    # 1: not proved, late, refused; 124, 130: Ctrl-C.
+    is_bug = done.returncode not in (0, 1, 124, 130)
+    is_bug = is_bug or (done.returncode < 2 and "Traceback (most" in told)
+    return "" if not is_bug else f"exit status {done.returncode}\n{told[-1500:]}"
+
+
+def play(folder: Path) -> int:
+    """Execute the commands of all pages, each once; return how many are wrong."""
+    environment = prepare(folder)
+    wrong, known = 0, set()
+    for page in (path for pattern in PAGES for path in sorted(ROOT.glob(pattern))):
+        print(f"\n{page.relative_to(ROOT)}")
+        for command in commands(page.read_text(encoding="utf-8")):
+            for what, name in NAMES.items():
+                command = re.sub(what, name, command)
+            verb = re.fullmatch(r"\./rclrt ((?:(?:trace|model|scx) )?\w+)", command)
+            if verb and not verb[1].startswith(ALONE):
+                command += " --help"
+            if command in known:
+                continue
+            known.add(command)
+            began = time.monotonic()
+            told = variable = ""
+            why = not_here(command)
+            if match := re.fullmatch(r'([A-Z_]+)="([^"]*)"', command):
+                environment[match[1]] = match[2]
+                variable = "set"
+            elif not why:
+                told = execute(command, folder, environment)
+            wrong += bool(told)
+            took = variable or f"{time.monotonic() - began:5.1f} s"
+            why = why and f"({why})"
+            print(f"{'-' if why else took:>8}  {command}   {why}".rstrip(), flush=True)
+            if told:
+                print(f"WRONG: {told}")
+    return wrong
+
+
+def quietly(*command: str | Path) -> None:
+    """Execute a command that must succeed."""
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def own_package(folder: Path) -> None:
+    """Build and start a package of a user's own, which finds ours below a prefix."""
+    began = time.monotonic()
+    example = shutil.copytree(ROOT / "try/rclrt_examples/obstacle_stop", folder / "obstacle_stop")
+    prefix, build = folder / "prefix", folder / "own"
+    for package in OURS:
+        quietly("cmake", "--install", BUILD / package, "--prefix", prefix)
+    ready = time.monotonic()
+    quietly("cmake", "-S", example, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}")
+    quietly("cmake", "--build", build)
+    until_ctrl_c = ("timeout", "-s", "INT", "3", build / "obstacle_stop")
+    robot = subprocess.run(
+        [*until_ctrl_c, "--ros-args", "--params-file", example / "priorities.yaml"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    print(f"\nown package: {robot.stdout.strip()}")
+    own = time.monotonic() - ready
+    print(f"{own:6.1f} s, and {ready - began:.1f} s to install ours: 10 minutes are the aim")
+    if " scans, " not in robot.stdout:
+        raise SystemExit("the package of one's own does not run")
+
+
+def main() -> None:
+    """Play the hour in a folder that is removed afterwards."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="rclrt-hour-") as name:
+        wrong = play(Path(name))
+        own_package(Path(name))
+    print(f"first hour: {wrong} commands are wrong ({time.monotonic() - began:.0f} s)")
+    sys.exit(min(wrong, 1))
+
+
+if __name__ == "__main__":
+    main()
