@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
@@ -365,11 +366,11 @@ struct AgentRig : Line
     receive(address, greeting(static_cast<uint8_t>(address), session));
     return last.at(8);
   }
-  static Bytes greeting(uint8_t key, uint8_t session = RCLRT_SESSION_DEFAULT)
+  static Bytes greeting(uint32_t key, uint8_t session = RCLRT_SESSION_DEFAULT)
   {
     rclrt_submessage sub{};
     sub.id = RCLRT_CREATE_CLIENT;
-    sub.of.create_client.key[0] = key;
+    std::memcpy(sub.of.create_client.key, &key, 4);
     sub.of.create_client.session = session;
     sub.of.create_client.mtu = 508;
     return write_message({RCLRT_SESSION_NONE, 0, 0, {}}, view_of(rclrt_agent::write(sub)));
@@ -389,13 +390,22 @@ struct AgentRig : Line
   std::function<void()> on_describe;  // in the middle of a greeting
 };
 
-inline Bytes heartbeat(uint8_t stream, uint16_t first, uint16_t last)
+// With a client that has greeted.
+struct GreetedRig : AgentRig
 {
-  rclrt_submessage sub{};
-  sub.id = RCLRT_HEARTBEAT;
-  sub.of.heartbeat = {first, last, stream};
-  return rclrt_agent::write(sub);
-}
+  explicit GreetedRig(const AgentOptions & options = {}, Backend * other = nullptr)
+  : AgentRig(options, other)
+  {
+    require(greet(1) == RCLRT_STATUS_OK, "the agent refuses the client");
+  }
+  Session & session() { return *sessions.at(1); }
+  // All that waits, without what comes of it.
+  void work_all()
+  {
+    while (agent.work(sessions.at(1))) {
+    }
+  }
+};
 
 inline Bytes good_bye()
 {

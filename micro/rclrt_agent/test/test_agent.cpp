@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <random>
 
 #include "bench.hpp"
@@ -14,49 +13,35 @@ namespace
 {
 using rclrt_agent_test::Bench;
 
-std::vector<uint32_t> up_to(uint32_t count)
-{
-  std::vector<uint32_t> numbers(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    numbers[i] = i;
-  }
-  return numbers;
-}
-
 RigOptions fast(rclrt_framing framing = RCLRT_FRAMING_SERIAL)
 {
-  RigOptions with;
-  with.framing = framing;
-  with.byte_ns = 10'000;
-  return with;
+  return [framing](auto & with) {
+    with.framing = framing;
+    with.byte_ns = 10'000;
+  };
 }
 
 // What comes goes back, or does not.
 struct Echo
 {
-  explicit Echo(Bench & of) : bench(of) {}
-  void make(bool answering)
+  Echo(Bench & of, bool answering) : bench(of), talker(of, "out", rclrt_qos_reliable(), 3)
   {
     answers = answering;
-    const rclrt_qos qos = rclrt_qos_reliable();
-    ASSERT_EQ(rclrt_publisher_init(&publisher, &bench.node, &kBlob, "out", qos, 3), RCLRT_OK);
-    ASSERT_EQ(rclrt_subscription_init(&subscription, &bench.node, &kBlob, "in", qos), RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_executor_add_subscription(
-        &bench.executor, &subscription, &blob, run, this, 3, RCLRT_ON_NEW_DATA),
-      RCLRT_OK);
+    must(rclrt_subscription_init(&subscription, &bench.node, &kBlob, "in", rclrt_qos_reliable()));
+    must(rclrt_executor_add_subscription(
+      &bench.executor, &subscription, &blob, run, this, 3, RCLRT_ON_NEW_DATA));
     bench.spin_for(500);
   }
   static void run(void * context, const void * message)
   {
     auto & self = *static_cast<Echo *>(context);
     ++self.got;
-    while (self.answers && rclrt_publish(&self.publisher, message) == RCLRT_ERR_AGAIN) {
+    while (self.answers && rclrt_publish(&self.talker.self, message) == RCLRT_ERR_AGAIN) {
       rclrt_daemon_poll(&self.bench.daemon, kMs);  // until there is room
     }
   }
   Bench & bench;
-  rclrt_publisher publisher{};
+  Talker talker;
   rclrt_subscription subscription{};
   Blob blob;
   bool answers = false;
@@ -72,14 +57,10 @@ TEST_P(Framing, what_a_client_publishes_reaches_ros_and_comes_back)
   for (const auto qos : {rclrt_qos_reliable(), rclrt_qos_best_effort()}) {
     Bench bench(fast(GetParam()));
     bench.start();
-    rclrt_publisher publisher;
-    Listener received(bench);
-    ASSERT_EQ(rclrt_publisher_init(&publisher, &bench.node, &kBlob, "chatter", qos, 3), RCLRT_OK);
-    ASSERT_EQ(received.init("chatter", qos), RCLRT_OK);
-    ASSERT_EQ(received.add(), RCLRT_OK);
+    Talker talker(bench, "chatter", qos, 3);
+    Listener received(bench, "chatter", qos);
     for (uint32_t i = 0; i < 20; ++i) {
-      const Blob blob{i, 40};
-      ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+      must(talker.publish(i, 40));
       bench.spin_for(20);
     }
     bench.spin_for(500);
@@ -110,24 +91,18 @@ TEST(Agent, is_found_before_there_is_a_session_and_tells_its_time)
   Bench bench(fast(), options);
   EXPECT_EQ(rclrt_session_ping(&bench.session, 1000 * kMs), RCLRT_OK);
   bench.start();
-  ASSERT_EQ(rclrt_session_synchronize(&bench.session, 1000 * kMs), RCLRT_OK);
+  must(rclrt_session_synchronize(&bench.session, 1000 * kMs));
   EXPECT_NEAR(static_cast<double>(bench.session.clock_offset_ns), 1.7e18, 1e9);
 }
 
 TEST(Agent, makes_entities_from_xml_as_from_binary)
 {
   Bench bench(fast());
-  ASSERT_EQ(rclrt_session_connect(&bench.session, 5000 * kMs), RCLRT_OK);
-  ASSERT_EQ(rclrt_node_init_by_xml(&bench.node, &bench.session, "node", 0), RCLRT_OK);
-  rclrt_publisher publisher;
-  Listener received(bench);
-  ASSERT_EQ(
-    rclrt_publisher_init(&publisher, &bench.node, &kBlob, "/a/b", rclrt_qos_reliable(), 0),
-    RCLRT_OK);
-  ASSERT_EQ(received.init("/a/b"), RCLRT_OK);
-  ASSERT_EQ(received.add(), RCLRT_OK);
-  const Blob blob{7, 12};
-  ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+  must(rclrt_session_connect(&bench.session, 5000 * kMs));
+  must(rclrt_node_init_by_xml(&bench.node, &bench.session, "node", 0));
+  Talker publisher(bench, "/a/b", rclrt_qos_reliable(), 0);
+  Listener received(bench, "/a/b");
+  must(publisher.publish(7, 12));
   bench.spin_for(200);
   EXPECT_EQ(received.numbers, std::vector<uint32_t>{7});
 }
@@ -140,18 +115,16 @@ TEST(Agent, makes_entities_from_the_profiles_of_a_file)
     "</topic></data_writer></profiles>");
   Bench bench(fast(), options);
   bench.start();
-  rclrt_publisher publisher;
-  ASSERT_EQ(
-    rclrt_publisher_init(&publisher, &bench.node, &kBlob, "y", rclrt_qos_reliable(), 0), RCLRT_OK);
+  Talker publisher(bench, "y", rclrt_qos_reliable(), 0);
   rclrt_entity writer{};
   writer.name = "w";
   writer.representation = RCLRT_BY_REFERENCE;
-  writer.parent = publisher.group.id;
+  writer.parent = publisher.self.group.id;
   EXPECT_EQ(rclrt_session_create(&bench.session, &writer, RCLRT_DATAWRITER), RCLRT_OK);
   rclrt_entity unknown = {};
   unknown.name = "v";
   unknown.representation = RCLRT_BY_REFERENCE;
-  unknown.parent = publisher.group.id;
+  unknown.parent = publisher.self.group.id;
   EXPECT_EQ(rclrt_session_create(&bench.session, &unknown, RCLRT_DATAWRITER), RCLRT_ERR_AGENT);
   EXPECT_EQ(bench.session.status, RCLRT_STATUS_UNKNOWN_REFERENCE);
 }
@@ -187,45 +160,20 @@ TEST(Agent, makes_as_many_entities_as_a_client_can_ask_for)
   EXPECT_STREQ(bench.daemon.shortage.what, "streams");
 }
 
-struct Add
-{
-  Blob request, response;
-  std::vector<uint32_t> answers;
-};
-
 TEST(Agent, carries_requests_and_answers_both_ways)
 {
   Bench bench(fast());
   bench.start();
-  rclrt_service service;
-  rclrt_client client;
-  Add server, asker;
-  ASSERT_EQ(rclrt_service_init(&service, &bench.node, &kBlob, &kBlob, "add"), RCLRT_OK);
-  ASSERT_EQ(rclrt_client_init(&client, &bench.node, &kBlob, &kBlob, "add", 1), RCLRT_OK);
-  ASSERT_EQ(
-    rclrt_executor_add_service(
-      &bench.executor, &service, &server.request, &server.response,
-      [](void *, const void * request, void * response) {
-        static_cast<Blob *>(response)->number = static_cast<const Blob *>(request)->number + 1;
-        return true;
-      },
-      &server, 3),
-    RCLRT_OK);
-  ASSERT_EQ(
-    rclrt_executor_add_client(
-      &bench.executor, &client, &asker.response,
-      [](void * context, const void * response, uint16_t) {
-        static_cast<Add *>(context)->answers.push_back(static_cast<const Blob *>(response)->number);
-      },
-      &asker, 2),
-    RCLRT_OK);
+  Server server(bench, "add");
+  Caller caller(bench, "add");
+  caller.add();
   bench.spin_for(100);
+  std::vector<std::pair<uint16_t, uint32_t>> wanted;
   for (uint32_t i = 10; i < 15; ++i) {
-    const Blob request{i, 4};
-    ASSERT_EQ(rclrt_client_request(&client, &request, nullptr), RCLRT_OK);
+    wanted.emplace_back(caller.ask(i), i + 1);
     bench.spin_for(100);
   }
-  EXPECT_EQ(asker.answers, (std::vector<uint32_t>{11, 12, 13, 14, 15}));
+  EXPECT_EQ(caller.answers, wanted);
 }
 
 TEST(Agent, fragments_go_both_ways)
@@ -235,17 +183,15 @@ TEST(Agent, fragments_go_both_ways)
   with.nodes = 12;
   Bench bench(with);
   bench.start();
-  rclrt_publisher publisher;
   Listener received(bench);
   std::vector<uint8_t> storage(2048);
-  ASSERT_EQ(
-    rclrt_publisher_init(&publisher, &bench.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
-  ASSERT_EQ(received.init(), RCLRT_OK);
-  ASSERT_EQ(rclrt_subscription_accept_long(&received.subscription, storage.data(), 2048), RCLRT_OK);
-  ASSERT_EQ(received.add(), RCLRT_OK);
+  Talker publisher(bench, "t", rclrt_qos_reliable(), 0);
+  must(received.init());
+  must(rclrt_subscription_accept_long(&received.subscription, storage.data(), 2048));
+  must(received.add());
   for (uint32_t i = 0; i < 10; ++i) {
     const Blob blob{i, 1003 + 115 * i};  // nine to 18 fragments: more than 16, and than nodes
-    ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+    must(rclrt_publish(&publisher.self, &blob));
     bench.spin_for(500);
   }
   EXPECT_EQ(received.numbers, up_to(10));
@@ -261,9 +207,7 @@ TEST(Agent, what_fits_a_frame_reaches_a_subscription_without_storage_for_long_me
   options.session.outgoing.piece = 128;
   Bench bench(with, options);
   bench.start();
-  Listener received(bench);
-  ASSERT_EQ(received.init(), RCLRT_OK);
-  ASSERT_EQ(received.add(), RCLRT_OK);
+  Listener received(bench, "t");
   bench.spin_for(500);
   bench.publish("/t", rclrt_agent::Bytes(200, 1));
   bench.spin_for(500);
@@ -281,19 +225,13 @@ TEST(Agent, loses_nothing_that_is_reliable_over_a_line_that_spoils_a_third_of_th
                                  : rclrt_micro::SimLine::Faults{0.1, 0.3, 0.3, 20 * kMs, true};
     Bench bench(with);
     bench.session.answer_timeout_ns = 60'000 * kMs;
-    ASSERT_EQ(rclrt_session_connect(&bench.session, 60'000 * kMs), RCLRT_OK);
-    ASSERT_EQ(rclrt_node_init(&bench.node, &bench.session, "node", 0), RCLRT_OK);
-    rclrt_publisher publisher;
-    Listener received(bench);
-    ASSERT_EQ(
-      rclrt_publisher_init(&publisher, &bench.node, &kBlob, "t", rclrt_qos_reliable(), 3),
-      RCLRT_OK);
-    ASSERT_EQ(received.init(), RCLRT_OK);
-    ASSERT_EQ(received.add(), RCLRT_OK);
+    must(rclrt_session_connect(&bench.session, 60'000 * kMs));
+    must(rclrt_node_init(&bench.node, &bench.session, "node", 0));
+    Talker publisher(bench, "t", rclrt_qos_reliable(), 3);
+    Listener received(bench, "t");
     bench.spin_for(30'000);  // READ_DATA may have to be repeated
     for (uint32_t i = 0; i < 300; ++i) {
-      const Blob blob{i, 40};
-      while (rclrt_publish(&publisher, &blob) != RCLRT_OK) {
+      while (publisher.publish(i, 40) != RCLRT_OK) {
         bench.spin_for(50);
       }
     }
@@ -319,12 +257,12 @@ TEST(Agent, an_urgent_message_passes_the_bulk_that_waits_for_the_line)
   Bench bench(with, urgent_topic());
   bench.start();
   Listener urgent(bench), bulk(bench);
-  ASSERT_EQ(urgent.init("urgent"), RCLRT_OK);
-  ASSERT_EQ(bulk.init("bulk"), RCLRT_OK);
+  must(urgent.init("urgent"));
+  must(bulk.init("bulk"));
   std::vector<uint8_t> storage(2048);
-  ASSERT_EQ(rclrt_subscription_accept_long(&bulk.subscription, storage.data(), 2048), RCLRT_OK);
-  ASSERT_EQ(urgent.add(), RCLRT_OK);
-  ASSERT_EQ(bulk.add(), RCLRT_OK);
+  must(rclrt_subscription_accept_long(&bulk.subscription, storage.data(), 2048));
+  must(urgent.add());
+  must(bulk.add());
   bench.spin_for(500);
   for (int i = 0; i < 5; ++i) {
     bench.publish("/bulk", rclrt_agent::Bytes(1000, 1));
@@ -343,16 +281,10 @@ TEST(Agent, an_urgent_message_passes_the_bulk_that_waits_for_the_line)
 // 921,600 baud, of which 5,000 messages a second to the client would be three times too many.
 TEST(Agent, a_flood_for_a_client_holds_up_neither_its_messages_nor_its_questions)
 {
-  RigOptions with;
-  with.byte_ns = 10'851;
-  Bench bench(with);
+  Bench bench([](auto & with) { with.byte_ns = 10'851; });
   bench.start();
-  rclrt_publisher out;
-  Listener flood(bench);
-  ASSERT_EQ(
-    rclrt_publisher_init(&out, &bench.node, &kBlob, "out", rclrt_qos_reliable(), 9), RCLRT_OK);
-  ASSERT_EQ(flood.init("flood", rclrt_qos_best_effort()), RCLRT_OK);
-  ASSERT_EQ(flood.add(), RCLRT_OK);
+  Talker out(bench, "out", rclrt_qos_reliable(), 9);
+  Listener flood(bench, "flood", rclrt_qos_best_effort());
   bench.spin_for(100);
   const uint64_t begin = bench.world.now_ns();
   for (uint64_t i = 0; i < 5000; ++i) {
@@ -363,8 +295,7 @@ TEST(Agent, a_flood_for_a_client_holds_up_neither_its_messages_nor_its_questions
   uint64_t longest = 0;
   for (uint64_t i = 0; i < 250; ++i) {
     bench.spin_until(begin + i * 4 * kMs);
-    const Blob blob{published, 20};
-    published += rclrt_publish(&out, &blob) == RCLRT_OK ? 1U : 0U;
+    published += out.publish(published) == RCLRT_OK ? 1U : 0U;
     if (i % 10 == 0) {
       const uint64_t asked = bench.world.now_ns();
       EXPECT_EQ(rclrt_session_ping(&bench.session, 1000 * kMs), RCLRT_OK);
@@ -386,9 +317,7 @@ TEST(Agent, what_is_reliable_waits_in_the_middleware_while_the_line_is_slow)
 {
   Bench bench(RigOptions{});
   bench.start();
-  Listener received(bench);
-  ASSERT_EQ(received.init(), RCLRT_OK);
-  ASSERT_EQ(received.add(), RCLRT_OK);
+  Listener received(bench, "t");
   bench.spin_for(500);
   for (uint32_t i = 0; i < 200; ++i) {
     bench.publish("/t", {static_cast<uint8_t>(i), 0, 0, 0});
@@ -407,8 +336,7 @@ TEST(Agent, a_stream_of_few_messages_at_once_takes_all_of_the_line)
       Bench bench({}, how);
       bench.backend.loops = false;
       bench.start();
-      Echo echo(bench);
-      ASSERT_NO_FATAL_FAILURE(echo.make(answers));
+      Echo echo(bench, answers);
       const auto & line = answers ? bench.to_agent : bench.to_client;
       constexpr uint32_t kCount = 200;
       for (uint32_t i = 0; i < kCount; ++i) {
@@ -432,12 +360,9 @@ TEST(Agent, a_late_copy_of_the_greeting_begins_nothing_anew)
   Bench bench(fast());
   bench.start();
   const auto greeting = bench.sent_by_client.at(0);
-  rclrt_publisher publisher;
-  ASSERT_EQ(
-    rclrt_publisher_init(&publisher, &bench.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
+  Talker publisher(bench, "t", rclrt_qos_reliable(), 0);
   bench.to_agent.deliver(bench.framed(greeting));
-  const Blob blob{1, 8};
-  ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+  must(publisher.publish(1, 8));
   bench.spin_for(300);
   EXPECT_EQ(bench.backend.written["/t"].size(), 1U);
 }
@@ -447,9 +372,7 @@ TEST(Agent, a_message_that_was_taken_while_the_client_greeted_anew_is_for_its_ne
 {
   Bench bench(fast());
   bench.start();
-  Listener received(bench);
-  ASSERT_EQ(received.init(), RCLRT_OK);
-  ASSERT_EQ(received.add(), RCLRT_OK);
+  Listener received(bench, "t");
   bench.spin_for(500);
   ASSERT_EQ(bench.backend.endpoints.size(), 1U);
   const auto * const end = *bench.backend.endpoints.begin();
@@ -459,7 +382,7 @@ TEST(Agent, a_message_that_was_taken_while_the_client_greeted_anew_is_for_its_ne
   const rclrt_agent::Bytes message = {7, 0, 0, 0};
   sink->data(end->object, rclrt_agent::view_of(message));
   EXPECT_FALSE(sink->wants(end->object));
-  ASSERT_EQ(rclrt_session_connect(&bench.session, 5000 * kMs), RCLRT_OK);
+  must(rclrt_session_connect(&bench.session, 5000 * kMs));
   bench.spin_for(500);
   EXPECT_EQ(received.numbers, std::vector<uint32_t>{7});
   // Not without bound: the reading has ended, and messages come all the same.
@@ -485,62 +408,32 @@ TEST(Agent, a_client_that_greets_again_keeps_its_entities_and_one_that_stays_sil
   EXPECT_TRUE(bench.backend.nodes.empty());
 }
 
-// A line that only remembers what was sent where.
-struct DumbLine : rclrt_agent::Line
-{
-  void send(uint64_t, const rclrt_agent::Bytes & message) override { last = message; }
-  void attach(uint64_t address, const std::shared_ptr<rclrt_agent::Session> & session) override
-  {
-    sessions[address] = session;
-  }
-  bool same_host(uint64_t a, uint64_t b) const override { return a == b; }
-  std::string describe(uint64_t) const override { return ""; }
-  // The status of the answer.
-  int greet(rclrt_agent::Agent & agent, uint64_t address, uint32_t key, rclrt_agent::TimePoint now)
-  {
-    rclrt_submessage sub{};
-    sub.id = RCLRT_CREATE_CLIENT;
-    std::memcpy(sub.of.create_client.key, &key, 4);
-    sub.of.create_client.session = RCLRT_SESSION_DEFAULT;
-    sub.of.create_client.mtu = 508;
-    const rclrt_message_header header{RCLRT_SESSION_NONE, 0, 0, {}};
-    const auto bytes =
-      rclrt_agent::write_message(header, rclrt_agent::view_of(rclrt_agent::write(sub)));
-    agent.receive(*this, address, sessions[address], rclrt_agent::view_of(bytes), now);
-    return last.at(8);
-  }
-  rclrt_agent::Bytes last;
-  std::map<uint64_t, std::shared_ptr<rclrt_agent::Session>> sessions;
-};
-
-const auto kNow = rclrt_core::time_point_of(1'000'000'000'000);
-
 TEST(Agent, a_key_in_use_is_not_taken_over_from_another_machine)
 {
-  rclrt_agent_test::MemoryBackend backend;
-  rclrt_agent::Agent agent(backend, {}, [](const auto &, int) {});
-  DumbLine line;
-  EXPECT_EQ(line.greet(agent, 1, 7, kNow), RCLRT_STATUS_OK);
-  EXPECT_EQ(line.greet(agent, 2, 7, kNow + std::chrono::seconds(4)), RCLRT_STATUS_DENIED);
-  EXPECT_EQ(line.greet(agent, 2, 7, kNow + std::chrono::seconds(6)), RCLRT_STATUS_OK);
-  const rclrt_agent::Bytes foreign = {0x81, 0, 0, 0, RCLRT_RESET, 1, 0, 0};
-  agent.receive(line, 3, nullptr, rclrt_agent::view_of(foreign), kNow);
-  EXPECT_EQ(agent.counters().foreign, 1U);
+  rclrt_agent_test::AgentRig rig;
+  const auto greet_from = [&rig](uint64_t address, int seconds) {
+    rig.now = rclrt_agent_test::kNow + std::chrono::seconds(seconds);
+    rig.receive(address, rig.greeting(7));
+    return rig.last.at(8);
+  };
+  EXPECT_EQ(greet_from(1, 0), RCLRT_STATUS_OK);
+  EXPECT_EQ(greet_from(2, 4), RCLRT_STATUS_DENIED);
+  EXPECT_EQ(greet_from(2, 6), RCLRT_STATUS_OK);
+  rig.receive(3, {0x81, 0, 0, 0, RCLRT_RESET, 1, 0, 0});
+  EXPECT_EQ(rig.agent.counters().foreign, 1U);
 }
 
 TEST(Agent, ten_thousand_greetings_make_no_more_clients_than_allowed)
 {
-  rclrt_agent_test::MemoryBackend backend;
   rclrt_agent::AgentOptions options;
   options.clients = 100;
-  rclrt_agent::Agent agent(backend, options, [](const auto &, int) {});
-  DumbLine line;
+  rclrt_agent_test::AgentRig rig(options);
   for (uint32_t i = 1; i <= 10'000; ++i) {
-    line.greet(agent, i, i, kNow);
+    rig.receive(i, rig.greeting(i));
   }
-  EXPECT_EQ(agent.report(kNow).size(), 100U);
-  EXPECT_EQ(line.last.at(8), RCLRT_STATUS_RESOURCES);
-  EXPECT_EQ(agent.counters().denied, 9'900U);
+  EXPECT_EQ(rig.agent.report(rig.now).size(), 100U);
+  EXPECT_EQ(rig.last.at(8), RCLRT_STATUS_RESOURCES);
+  EXPECT_EQ(rig.agent.counters().denied, 9'900U);
 }
 
 // What a real client has sent, and what that becomes with some bytes changed, cut or doubled, in any order.
@@ -550,25 +443,16 @@ TEST(Agent, survives_messages_that_were_changed_at_random)
   {
     Bench bench(fast());
     bench.start();
-    rclrt_publisher publisher;
-    rclrt_client client;
-    Listener received(bench);
-    rclrt_publisher_init(&publisher, &bench.node, &kBlob, "t", rclrt_qos_reliable(), 0);
-    rclrt_client_init(&client, &bench.node, &kBlob, &kBlob, "add", 1);
-    received.init();
-    received.add();
-    const Blob blob{1, 700};
-    rclrt_publish(&publisher, &blob);
+    Talker talker(bench, "t", rclrt_qos_reliable(), 0);
+    const Caller caller(bench, "add");
+    const Listener received(bench, "t");
+    must(talker.publish(1, 700));
     bench.spin_for(1000);
     seeds = bench.sent_by_client;
   }
-  rclrt_agent_test::MemoryBackend backend;
-  std::vector<std::shared_ptr<rclrt_agent::Session>> jobs;
-  rclrt_agent::Agent agent(backend, {}, [&jobs](const auto & of, int) { jobs.push_back(of); });
-  DumbLine line;
+  rclrt_agent_test::AgentRig rig;
   const char * const runs = std::getenv("RCLRT_AGENT_FUZZ_RUNS");
   std::mt19937 random(runs == nullptr ? 5 : std::random_device()());
-  auto now = kNow;
   for (int64_t i = runs == nullptr ? 60'000 : std::atoll(runs); i > 0; --i) {
     auto message = seeds[random() % seeds.size()];
     for (auto changes = random() % 4; changes > 0; --changes) {
@@ -578,17 +462,17 @@ TEST(Agent, survives_messages_that_were_changed_at_random)
       message.resize(random() % message.size());
     }
     message.shrink_to_fit();
-    now += std::chrono::milliseconds(random() % 50);
-    agent.receive(line, 1, line.sessions[1], rclrt_agent::view_of(message), now);
-    for (const auto & job : std::exchange(jobs, {})) {
-      while (agent.work(job)) {
+    rig.now += std::chrono::milliseconds(random() % 50);
+    rig.receive(1, message);
+    for (const auto & job : std::exchange(rig.jobs, {})) {
+      while (rig.agent.work(job)) {
       }
-      backend.pump();
+      rig.backend.pump();
       rclrt_agent::Bytes answer;
-      for (int sent = 0; sent < 4 && job->outgoing().next(now, &answer); ++sent) {
+      for (int sent = 0; sent < 4 && job->outgoing().next(rig.now, &answer); ++sent) {
       }
     }
   }
-  EXPECT_GT(agent.counters().greetings, 10U);
+  EXPECT_GT(rig.agent.counters().greetings, 10U);
 }
 }  // namespace

@@ -13,8 +13,6 @@
 
 namespace
 {
-using rclrt_agent_test::MemoryBackend;
-
 // Request, object and status of every STATUS, in any order: acknowledgements and repeats are not the same.
 using Statuses = std::set<std::tuple<int, int, int>>;
 
@@ -41,16 +39,6 @@ constexpr const char * kProfiles =
   "<data_reader profile_name=\"shapetype_data_reader\"><topic><name>Square</name>"
   "<dataType>ShapeType</dataType></topic></data_reader></profiles>";
 
-struct Line : rclrt_agent::Line
-{
-  void send(uint64_t, const ::Bytes & message) override { sent.push_back(message); }
-  void attach(uint64_t, const std::shared_ptr<rclrt_agent::Session> & of) override { session = of; }
-  bool same_host(uint64_t, uint64_t) const override { return true; }
-  std::string describe(uint64_t) const override { return ""; }
-  std::vector<::Bytes> sent;
-  std::shared_ptr<rclrt_agent::Session> session;
-};
-
 TEST(Captures, of_another_client_are_answered_as_its_own_agent_answers)
 {
   std::map<std::string, std::vector<CapturedMessage>> captures;
@@ -59,35 +47,25 @@ TEST(Captures, of_another_client_are_answered_as_its_own_agent_answers)
   }
   ASSERT_GE(captures.size(), 10U);
   for (const auto & [name, messages] : captures) {
-    MemoryBackend backend;
     rclrt_agent::AgentOptions options;
     options.session.references = rclrt_agent::parse_references(kProfiles);
-    std::vector<std::shared_ptr<rclrt_agent::Session>> jobs;
-    rclrt_agent::Agent agent(
-      backend, options, [&jobs](const auto & of, int) { jobs.push_back(of); });
-    Line line;
-    Statuses expected;
-    auto now = rclrt_core::time_point_of(1'000'000'000'000);
+    rclrt_agent_test::AgentRig rig(options);
+    Statuses expected, ours;
     for (const auto & captured : messages) {
       if (!captured.from_client) {
         collect(captured.message, &expected);
         continue;
       }
-      now += std::chrono::milliseconds(600);
-      agent.receive(line, 1, line.session, rclrt_agent::view_of(captured.message), now);
-      for (const auto & job : std::exchange(jobs, {})) {
-        while (agent.work(job)) {
-        }
-        backend.pump();
+      rig.now += std::chrono::milliseconds(600);
+      rig.receive(1, captured.message);
+      const auto jobs = rig.jobs;
+      rig.work();
+      for (const auto & job : jobs) {
         ::Bytes answer;
-        while (job->outgoing().next(now, &answer)) {
-          line.sent.push_back(answer);
+        while (job->outgoing().next(rig.now, &answer)) {
+          collect(answer, &ours);
         }
       }
-    }
-    Statuses ours;
-    for (const auto & message : line.sent) {
-      collect(message, &ours);
     }
     Statuses missing, more;
     std::set_difference(
@@ -98,7 +76,7 @@ TEST(Captures, of_another_client_are_answered_as_its_own_agent_answers)
       std::inserter(more, more.begin()));
     EXPECT_EQ(missing, Statuses{}) << name;
     EXPECT_EQ(more, Statuses{}) << name;
-    EXPECT_EQ(agent.counters().malformed, 0U) << name;
+    EXPECT_EQ(rig.agent.counters().malformed, 0U) << name;
   }
 }
 }  // namespace

@@ -82,13 +82,11 @@ struct Client
     insist([&] { return rclrt_node_init(&bench.node, &bench.session, "node", 0); });
     make(&small, "up", "down", 3);
     make(&large, "long_up", "long_down", 1);
-    ASSERT_EQ(rclrt_subscription_accept_long(&large.subscription, storage.data(), 4096), RCLRT_OK);
+    must(rclrt_subscription_accept_long(&large.subscription, storage.data(), 4096));
     for (Echo * echo : {&small, &large}) {
-      ASSERT_EQ(
-        rclrt_executor_add_subscription(
-          &bench.executor, &echo->subscription, &echo->message, Echo::on_message, echo,
-          echo == &small ? 3 : 1, RCLRT_ON_NEW_DATA),
-        RCLRT_OK);
+      must(rclrt_executor_add_subscription(
+        &bench.executor, &echo->subscription, &echo->message, Echo::on_message, echo,
+        echo == &small ? 3 : 1, RCLRT_ON_NEW_DATA));
     }
     bench.spin_for(30'000);  // READ_DATA may have to be repeated
     bench.session.on_event_context = this;

@@ -33,8 +33,7 @@ TEST(Dispatcher, what_an_urgent_message_leaves_behind_lets_others_pass)
 
   AgentOptions agent_options;
   agent_options.session.streams_say_urgency = true;
-  AgentRig rig(agent_options);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig(agent_options);
   const auto session = rig.sessions[1];
   std::vector<std::string> order;
   std::shared_ptr<rclrt_rcl::Waitable> other;
@@ -83,8 +82,7 @@ TEST(Dispatcher, a_message_has_the_deadline_of_its_topic_from_when_it_came)
   agent_options.session.deadline_of = [](const std::string & topic) {
     return topic == "/imu" ? std::chrono::milliseconds(20) : std::chrono::milliseconds(0);
   };
-  AgentRig rig(agent_options);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig(agent_options);
   const auto session = rig.sessions[1];
   rig.say(1, participants(1));
   rig.say(1, entity(0x003, RCLRT_PUBLISHER, 0x001, ""));

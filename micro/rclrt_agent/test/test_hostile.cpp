@@ -23,8 +23,7 @@ using namespace rclrt_agent_test;
 
 TEST(Hostile, a_client_that_says_good_bye_and_greets_at_once_gets_a_session_that_lives)
 {
-  AgentRig rig;
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig;
   rig.now += std::chrono::milliseconds(100);
   rig.say(1, good_bye());  // nobody has worked on it yet
   ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
@@ -35,8 +34,7 @@ TEST(Hostile, a_client_that_says_good_bye_and_greets_at_once_gets_a_session_that
 
 TEST(Hostile, a_session_that_ends_in_the_middle_of_a_greeting_is_replaced)
 {
-  AgentRig rig;
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig;
   rig.now += std::chrono::milliseconds(100);
   const auto before = rig.sessions[1];
   rig.say(1, good_bye());
@@ -53,8 +51,7 @@ TEST(Hostile, a_session_that_ends_in_the_middle_of_a_greeting_is_replaced)
 
 TEST(Hostile, a_client_that_greets_while_it_is_being_ended_gets_a_session_that_lives)
 {
-  AgentRig rig;
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig;
   rig.say(1, good_bye());
   const auto ended = rig.sessions[1];
   ended->work();  // its answer is on its way, the agent has not removed it yet
@@ -69,8 +66,7 @@ TEST(Hostile, a_client_that_greets_while_it_is_being_ended_gets_a_session_that_l
 // Each message that waits is a heartbeat that releases the next, on streams of which each releases the next stream.
 TEST(Hostile, heartbeats_that_release_heartbeats_do_not_fill_the_stack)
 {
-  AgentRig rig;
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig;
   for (unsigned stream = 0x80; stream <= 0xFF; ++stream) {
     for (uint16_t i = 1; i < 16; ++i) {
       const bool last = i == 15;
@@ -99,8 +95,7 @@ TEST(Hostile, heartbeats_that_release_heartbeats_do_not_fill_the_stack)
 TEST(Hostile, a_client_that_greets_again_does_not_wait_for_a_message_full_of_entities)
 {
   SlowBackend backend;
-  AgentRig rig({}, &backend);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig({}, &backend);
   rig.now += std::chrono::seconds(1);
   rig.say(1, participants(200));
   const auto session = rig.sessions[1];
@@ -124,8 +119,7 @@ TEST(Hostile, a_client_that_greets_again_does_not_wait_for_a_message_full_of_ent
 
 TEST(Hostile, who_greets_with_another_session_does_not_wait_for_the_end_of_the_old_one)
 {
-  AgentRig rig;
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig;
   rig.say(1, participants(3));
   rig.work();
   const std::weak_ptr<Session> first = rig.sessions[1];
@@ -145,8 +139,7 @@ TEST(Hostile, who_greets_where_a_client_was_before_does_not_end_it)
 {
   AgentOptions options;
   options.settled = Duration(0);
-  AgentRig rig(options);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig(options);
   const auto session = rig.sessions[1];
   rig.receive(2, rig.greeting(1));  // the same client from elsewhere
   ASSERT_EQ(rig.sessions[2], session);
@@ -158,8 +151,7 @@ TEST(Hostile, who_greets_where_a_client_was_before_does_not_end_it)
 
 TEST(Hostile, a_flood_of_greetings_leaves_one_session)
 {
-  AgentRig rig;
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig;
   rig.say(1, participants(3));
   rig.work();
   std::vector<std::weak_ptr<Session>> all;
@@ -179,8 +171,7 @@ TEST(Hostile, ten_thousand_creations_make_no_more_entities_than_allowed)
 {
   AgentOptions options;
   options.session.all_objects = options.session.objects + 7;
-  AgentRig rig(options);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig(options);
   ASSERT_EQ(rig.greet(2), RCLRT_STATUS_OK);
   const Bytes some = participants(100);
   for (uint16_t i = 0; i < 100; ++i) {
@@ -215,8 +206,7 @@ TEST(Hostile, ten_thousand_creations_make_no_more_entities_than_allowed)
 TEST(Hostile, a_client_whose_entities_take_long_holds_up_no_message_of_others)
 {
   SlowBackend backend;
-  AgentRig rig({}, &backend);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig({}, &backend);
   rig.say(1, participants(1));
   std::future<void> report, other;
   std::future_status answered{};

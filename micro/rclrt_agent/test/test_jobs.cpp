@@ -16,8 +16,7 @@ using namespace rclrt_agent_test;
 TEST(Jobs, a_message_full_of_entities_is_a_job_for_each)
 {
   SlowBackend backend;
-  AgentRig rig({}, &backend);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig({}, &backend);
   rig.say(1, participants(100));
   rig.say(1, participants(3));
   const auto session = rig.sessions[1];
@@ -25,8 +24,7 @@ TEST(Jobs, a_message_full_of_entities_is_a_job_for_each)
     EXPECT_TRUE(rig.agent.work(session));
     EXPECT_EQ(backend.made, made);
   }
-  while (rig.agent.work(session)) {
-  }
+  rig.work_all();
   EXPECT_EQ(session->objects(), 100U);
   EXPECT_EQ(session->counters().malformed, 0U);
 }
@@ -35,8 +33,7 @@ TEST(Jobs, a_message_full_of_entities_is_a_job_for_each)
 TEST(Jobs, entities_of_a_stream_are_a_job_for_each_and_acknowledged_at_the_end)
 {
   SlowBackend backend;
-  AgentRig rig({}, &backend);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig({}, &backend);
   const Bytes all = participants(30);
   const auto session = rig.sessions[1];
   const auto fragment = [&](std::size_t from, std::size_t to, bool last) {
@@ -48,8 +45,7 @@ TEST(Jobs, entities_of_a_stream_are_a_job_for_each_and_acknowledged_at_the_end)
   };
   rig.say(1, fragment(200, all.size(), true), 0x80, 1);
   rig.say(1, participants(40), 0x80, 2);
-  while (rig.agent.work(session)) {
-  }
+  rig.work_all();
   Bytes message;
   while (session->outgoing().next(rig.now, &message)) {
   }
@@ -74,8 +70,7 @@ TEST(Jobs, entities_of_a_stream_are_a_job_for_each_and_acknowledged_at_the_end)
 TEST(Jobs, data_for_a_client_does_not_wait_for_an_entity_that_is_being_made)
 {
   SlowBackend backend;
-  AgentRig rig({}, &backend);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig({}, &backend);
   const auto session = rig.sessions[1];
   rig.say(1, participants(1));
   rig.say(1, entity(0x004, RCLRT_SUBSCRIBER, 0x001, ""));
@@ -87,8 +82,7 @@ TEST(Jobs, data_for_a_client_does_not_wait_for_an_entity_that_is_being_made)
   sub.of.read_data.has_delivery = true;
   sub.of.read_data.delivery.max_samples = UINT16_MAX;
   rig.say(1, rclrt_agent::write(sub));
-  while (rig.agent.work(session)) {
-  }
+  rig.work_all();
   std::future<void> other;
   bool came = false;
   backend.meanwhile = [&](int) {
@@ -99,8 +93,7 @@ TEST(Jobs, data_for_a_client_does_not_wait_for_an_entity_that_is_being_made)
     came = other.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
   };
   rig.say(1, participants(2));
-  while (rig.agent.work(session)) {
-  }
+  rig.work_all();
   EXPECT_TRUE(came)
     << "a thread of the middleware waits inside locks that the making of an entity needs";
   EXPECT_EQ(session->counters().delivered, 1U);
@@ -108,44 +101,36 @@ TEST(Jobs, data_for_a_client_does_not_wait_for_an_entity_that_is_being_made)
 
 TEST(Jobs, acknowledgements_take_no_job_unless_something_waits_before_them)
 {
-  AgentRig rig;
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig;
   const auto session = rig.sessions[1];
-  const auto acknack = [](uint16_t first) {
-    rclrt_submessage sub{};
-    sub.id = RCLRT_ACKNACK;
-    sub.of.acknack = {first, 0, 0x80};
-    return rclrt_agent::write(sub);
-  };
   Bytes message;
   for (uint16_t i = 0; i < 4; ++i) {
     session->outgoing().put(0x80, 0, {RCLRT_DATA, 1, 0, 0});
     ASSERT_TRUE(session->outgoing().next(rig.now, &message));
   }
-  rig.say(1, acknack(1));
+  rig.say(1, acknack(0x80, 1));
   EXPECT_EQ(session->outgoing().unacknowledged(), 3U);
   EXPECT_TRUE(rig.jobs.empty());
   EXPECT_EQ(session->counters().received, 1U);
   rig.say(1, participants(2));
-  rig.say(1, acknack(2));
+  rig.say(1, acknack(0x80, 2));
   EXPECT_EQ(session->outgoing().unacknowledged(), 3U) << "behind what waits";
   rig.work();
   EXPECT_EQ(session->outgoing().unacknowledged(), 2U);
   rig.say(1, participants(2));
   session->work();
-  rig.say(1, acknack(3));
+  rig.say(1, acknack(0x80, 3));
   EXPECT_EQ(session->outgoing().unacknowledged(), 2U) << "behind what is at hand";
   rig.work();
   EXPECT_EQ(session->outgoing().unacknowledged(), 1U);
-  rig.say(1, acknack(4));
+  rig.say(1, acknack(0x80, 4));
   EXPECT_EQ(session->outgoing().unacknowledged(), 0U);
   EXPECT_EQ(session->counters().malformed + session->counters().dropped, 0U);
 }
 
 TEST(Jobs, a_message_full_of_data_is_many_jobs)
 {
-  AgentRig rig;
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig;
   rclrt_submessage sub{};
   sub.id = RCLRT_WRITE_DATA;
   sub.object = 5;
@@ -221,8 +206,7 @@ AgentOptions budgeted(double client)
 // Stream 7F is as urgent as can be: 31.
 TEST(Jobs, beyond_the_budget_of_a_client_have_the_lowest_urgency_until_time_has_passed)
 {
-  AgentRig rig(budgeted(100));
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig(budgeted(100));
   const auto session = rig.sessions[1];
   const auto post = [&](uint16_t number) {
     const Bytes message =
@@ -246,8 +230,7 @@ TEST(Jobs, beyond_the_budget_of_a_topic_have_the_lowest_urgency_and_others_of_th
   options.session.messages_per_s_of = [](const std::string & name) {
     return name == "/flood" ? 10.0 : 0.0;
   };
-  AgentRig rig(options);
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig(options);
   const auto session = rig.sessions[1];
   rig.say(1, participants(1));
   rig.say(1, entity(0x003, RCLRT_PUBLISHER, 0x001, ""));
@@ -277,8 +260,7 @@ TEST(Jobs, beyond_the_budget_of_a_topic_have_the_lowest_urgency_and_others_of_th
 
 TEST(Jobs, that_are_left_go_on_with_the_urgency_of_the_next)
 {
-  AgentRig rig(budgeted(0));
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+  GreetedRig rig(budgeted(0));
   const auto session = rig.sessions[1];
   rig.say(1, data_for(0x15), 0x01, 0);
   rig.say(1, data_for(0x15), 0x01, 1);

@@ -7,10 +7,19 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "system.hpp"
+
+// What several calls have returned.
+inline void expect_all(rclrt_ret wanted, const std::vector<rclrt_ret> & returned)
+{
+  for (size_t i = 0; i < returned.size(); ++i) {
+    EXPECT_EQ(returned[i], wanted) << "of call " << i << ", from 0";
+  }
+}
 
 // Its callbacks write their names.
 class Program : public ::testing::Test
@@ -26,8 +35,6 @@ protected:
     rclrt_subscription subscription{};
     Blob message;
   };
-
-  void SetUp() override { ASSERT_NO_FATAL_FAILURE(system.start()); }
 
   Job & job(const std::string & name, uint64_t work_ns = 0)
   {
@@ -97,6 +104,17 @@ protected:
     system.arm_agent();
   }
 
+  // Levels from these priorities on.
+  rclrt_micro::SimLevels & use_levels(const std::vector<uint8_t> & floors)
+  {
+    levels_.emplace(system.world, system.port, [this](unsigned level) {
+      (void)rclrt_executor_run_level(&system.executor, level);
+    });
+    must(rclrt_executor_use_levels(
+      &system.executor, floors.data(), static_cast<uint8_t>(floors.size())));
+    return *levels_;
+  }
+
   // Phases are counted from here.
   uint64_t start_ns()
   {
@@ -109,10 +127,11 @@ protected:
   // Rounds until `ms` after the start; a round that waits is cut at the end.
   void spin_until(uint64_t ms) { system.spin_until(start_ns() + ms * kMs); }
 
-  System system;
+  Started system;
   std::vector<std::unique_ptr<Job>> jobs;
   std::string log;
 
 private:
+  std::optional<rclrt_micro::SimLevels> levels_;
   uint64_t start_ns_ = 0;
 };

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "agent.hpp"
@@ -25,6 +28,13 @@ inline void require(bool holds, const char * what)
   if (!holds) {
     throw std::runtime_error(what);
   }
+}
+
+// The same of a call that must succeed.
+inline void must(rclrt_ret ret, const char * file = __builtin_FILE(), int line = __builtin_LINE())
+{
+  const std::string where = std::string(file) + ":" + std::to_string(line) + ": ";
+  require(ret == RCLRT_OK, (where + rclrt_ret_text(ret)).c_str());
 }
 
 // Frames out of a serial line, as any peer would find them.
@@ -107,6 +117,14 @@ private:
 
 struct RigOptions
 {
+  RigOptions() = default;
+  // From a function that changes what differs from the defaults.
+  template <typename Change, typename = std::enable_if_t<std::is_invocable_v<Change, RigOptions &>>>
+  RigOptions(const Change & change)
+  {
+    change(*this);
+  }
+
   rclrt_framing framing = RCLRT_FRAMING_SERIAL;
   uint64_t byte_ns = kByte115200;
   uint64_t agent_delay_ns = 0;  // between arrival at the agent and its answer
@@ -163,6 +181,9 @@ public:
       rclrt_daemon_transmitted(&daemon);
       arm();
     };
+    agent.on_data = [this](const std::string & topic, const Agent::Bytes & data) {
+      written.emplace_back(topic, data);
+    };
     rclrt_daemon_config config = options.policy;
     config.framing = options.framing;
     config.nodes = nodes.data();
@@ -175,9 +196,31 @@ public:
     config.ring_size = options.ring;
     config.piece = piece.data();
     config.piece_size = options.piece;
-    require(
-      rclrt_daemon_init(&daemon, &config, &port.port, &port.transport) == RCLRT_OK,
-      "rclrt_daemon_init");
+    must(rclrt_daemon_init(&daemon, &config, &port.port, &port.transport));
+    daemon.on_abandoned_context = this;
+    daemon.on_abandoned = [](void * context, const rclrt_output_stream * stream, uint16_t number) {
+      static_cast<Rig *>(context)->abandoned.emplace_back(stream->id, number);
+    };
+  }
+
+  // A message of the agent is here.
+  void receive(const Agent::Bytes & message)
+  {
+    const auto frame = Deframer::frame(options.framing, message, 0, options.policy.check);
+    rclrt_daemon_received(&daemon, frame.data(), frame.size());
+  }
+
+  // A message of the agent comes on the line, outside its own.
+  void receive_later(const Agent::Bytes & message)
+  {
+    to_client.send(Deframer::frame(options.framing, message, 0, options.policy.check));
+  }
+
+  // The agent publishes.
+  void publish(const std::string & topic, const Agent::Bytes & data)
+  {
+    agent.publish(topic, data);
+    arm_agent();
   }
 
   // The daemon's timer interrupt.
@@ -254,6 +297,13 @@ public:
     return committed;
   }
 
+  // What there was too little of.
+  [[nodiscard]] std::string shortage() const
+  {
+    const auto & last = daemon.shortage;
+    return last.what + (": " + std::to_string(last.limit)) + " of " + std::to_string(last.needed);
+  }
+
   void settle(uint64_t ms = 1000)
   {
     const uint64_t end = world.now_ns() + ms * kMs;
@@ -268,8 +318,10 @@ public:
   rclrt_micro::SimPort port;
   Agent agent;
   rclrt_daemon daemon{};
-  std::vector<Agent::Bytes> sent_by_client;  // as they arrived
-  std::vector<Agent::Bytes> sent_by_agent;   // as they were sent
+  std::vector<Agent::Bytes> sent_by_client;                   // as they arrived
+  std::vector<Agent::Bytes> sent_by_agent;                    // as they were sent
+  std::vector<std::pair<std::string, Agent::Bytes>> written;  // what reached the agent for a topic
+  std::vector<std::pair<uint8_t, uint16_t>> abandoned;        // stream and number
   std::vector<rclrt_node> nodes;
   std::vector<uint8_t> node_bytes;
   std::vector<rclrt_slot> slots;
@@ -308,6 +360,48 @@ private:
   uint64_t agent_armed_ns_ = 0;
 };
 
+inline Agent::Bytes number(uint32_t value)
+{
+  return {
+    static_cast<uint8_t>(value), static_cast<uint8_t>(value >> 8),
+    static_cast<uint8_t>(value >> 16), static_cast<uint8_t>(value >> 24)};
+}
+
+// A stream to the agent; the session of the rig is open.
+struct Output
+{
+  explicit Output(Rig & of, uint8_t id, uint8_t read_stream = 0x01) : rig(of)
+  {
+    rclrt_daemon_add_output(&rig.daemon, &stream, id);
+    rig.open(read_stream);
+  }
+  Output(const Output &) = delete;
+  Output & operator=(const Output &) = delete;
+
+  rclrt_ret write(uint8_t priority, uint32_t value)
+  {
+    return rig.write(stream, priority, number(value));
+  }
+  // Of `size` bytes in all.
+  rclrt_ret send_long(uint8_t priority, size_t size)
+  {
+    long_ = {RCLRT_WRITE_DATA, 1, 0, 0, 0, 14, 0, 0x15};
+    long_[2] = static_cast<uint8_t>(size - 4);
+    long_[3] = static_cast<uint8_t>((size - 4) >> 8);
+    long_.resize(size, 1);
+    const auto ret =
+      rclrt_daemon_send_long(&rig.daemon, &stream, priority, long_.data(), long_.size());
+    rig.arm();
+    return ret;
+  }
+
+  Rig & rig;
+  rclrt_output_stream stream{};
+
+private:
+  Agent::Bytes long_;  // it stays as it is until its end is cut
+};
+
 // The data of every DATA that `sink` has now. What is for nobody is thrown away, as a session does.
 inline std::vector<Agent::Bytes> take_all(rclrt_daemon & daemon, rclrt_sink & sink)
 {
@@ -330,35 +424,110 @@ inline std::vector<Agent::Bytes> take_all(rclrt_daemon & daemon, rclrt_sink & si
   return all;
 }
 
-inline Agent::Bytes number(uint32_t value)
-{
-  return {
-    static_cast<uint8_t>(value), static_cast<uint8_t>(value >> 8),
-    static_cast<uint8_t>(value >> 16), static_cast<uint8_t>(value >> 24)};
-}
-
 inline uint32_t number(const Agent::Bytes & bytes)
 {
   return bytes.at(0) | static_cast<uint32_t>(bytes.at(1)) << 8 |
          static_cast<uint32_t>(bytes.at(2)) << 16 | static_cast<uint32_t>(bytes.at(3)) << 24;
 }
 
+// The first four bytes of what was written.
+inline std::vector<uint32_t> numbers_of(const Rig & rig)
+{
+  std::vector<uint32_t> numbers;
+  for (const auto & [topic, data] : rig.written) {
+    numbers.push_back(number(data));
+  }
+  return numbers;
+}
+
+inline std::vector<uint32_t> up_to(uint32_t count)
+{
+  std::vector<uint32_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  return numbers;
+}
+
+inline size_t length_of(const rclrt_list & list)
+{
+  size_t count = 0;
+  for (auto * link = rclrt_list_first(&list); link != nullptr;
+       link = rclrt_list_next(&list, link)) {
+    count++;
+  }
+  return count;
+}
+
+// Submessages, and messages of them, made by hand.
+inline Agent::Bytes submessage(uint8_t id, uint8_t flags, const Agent::Bytes & body)
+{
+  const size_t size = body.size();
+  Agent::Bytes bytes = {id, flags, static_cast<uint8_t>(size), static_cast<uint8_t>(size >> 8)};
+  bytes.insert(bytes.end(), body.begin(), body.end());
+  return bytes;
+}
+
+inline uint8_t low_byte(uint16_t value) { return static_cast<uint8_t>(value); }
+inline uint8_t high_byte(uint16_t value) { return static_cast<uint8_t>(value >> 8); }
+
+inline Agent::Bytes data_for(uint16_t object, uint8_t value, size_t size = 4)
+{
+  Agent::Bytes body = {0, 1, high_byte(object), low_byte(object), value};
+  if (size == 4) {
+    body.resize(8);
+  } else {
+    body.resize(4 + size, value);
+  }
+  return submessage(RCLRT_DATA, 1, body);
+}
+
+inline Agent::Bytes heartbeat(uint8_t stream, uint16_t first, uint16_t last)
+{
+  return submessage(
+    RCLRT_HEARTBEAT, 1,
+    {low_byte(first), high_byte(first), low_byte(last), high_byte(last), stream});
+}
+
+inline Agent::Bytes acknack(uint8_t stream, uint16_t first, uint16_t missing = 0)
+{
+  return submessage(
+    RCLRT_ACKNACK, 1,
+    {low_byte(first), high_byte(first), high_byte(missing), low_byte(missing), stream});
+}
+
+inline Agent::Bytes status(uint16_t object, uint8_t value)
+{
+  return submessage(RCLRT_STATUS, 1, {0, 10, high_byte(object), low_byte(object), value, 0});
+}
+
+inline Agent::Bytes message_of(
+  uint8_t stream, uint16_t sequence, const std::vector<Agent::Bytes> & parts)
+{
+  Agent::Bytes message = {RCLRT_SESSION_DEFAULT, stream, low_byte(sequence), high_byte(sequence)};
+  for (const auto & part : parts) {
+    message.resize((message.size() + 3) / 4 * 4);
+    message.insert(message.end(), part.begin(), part.end());
+  }
+  return message;
+}
+
 // The data of one reader, straight from the line.
 struct Reader
 {
-  explicit Reader(Rig & rig, uint8_t stream = 0x83, uint8_t object = 0x16, uint8_t priority = 3)
-  : daemon(rig.daemon)
+  // `own_stream`: 0 if its data comes on any.
+  Reader(Rig & of, uint8_t stream, uint16_t object, uint8_t priority, uint8_t own_stream)
+  : rig(of), daemon(of.daemon)
   {
     rclrt_daemon_add_input(&daemon, &input, stream, assembly, sizeof(assembly));
-    rclrt_daemon_add_sink(&daemon, &sink, object, stream, priority);
+    rclrt_daemon_add_sink(&daemon, &sink, object, own_stream, priority);
     rclrt_daemon_reset(&daemon, RCLRT_SESSION_DEFAULT, kKey);
   }
 
-  void receive(const Agent::Bytes & message)
+  explicit Reader(Rig & of, uint8_t stream = 0x83, uint16_t object = 0x16, uint8_t priority = 3)
+  : Reader(of, stream, object, priority, stream)
   {
-    const auto frame = Deframer::frame(RCLRT_FRAMING_SERIAL, message, 0);
-    rclrt_daemon_received(&daemon, frame.data(), frame.size());
   }
+
+  void receive(const Agent::Bytes & message) { rig.receive(message); }
   // The first bytes of what there is now.
   std::vector<int> take()
   {
@@ -369,6 +538,7 @@ struct Reader
     return values;
   }
 
+  Rig & rig;
   rclrt_daemon & daemon;
   rclrt_input_stream input{};
   rclrt_sink sink{};

@@ -34,21 +34,34 @@ public:
   explicit System(const RigOptions & with = {}, uint8_t session_id = RCLRT_SESSION_DEFAULT)
   : Rig(with), session_buffer(2048), take_buffers(size_t{4} * with.capacity)
   {
-    require(
-      rclrt_session_init(
-        &session, &daemon, session_id, kKey, session_buffer.data(),
-        static_cast<uint16_t>(session_buffer.size())) == RCLRT_OK,
-      "rclrt_session_init");
-    require(
-      rclrt_executor_init(&executor, &session, timer_slots, uint16_t{16}, take_buffers.data()) ==
-        RCLRT_OK,
-      "rclrt_executor_init");
+    must(rclrt_session_init(
+      &session, &daemon, session_id, kKey, session_buffer.data(),
+      static_cast<uint16_t>(session_buffer.size())));
+    must(rclrt_executor_init(&executor, &session, timer_slots, uint16_t{16}, take_buffers.data()));
+    session.on_event_context = this;
+    session.on_event = [](void * context, rclrt_session_event event) {
+      auto & self = *static_cast<System *>(context);
+      self.events.push_back(event);
+      if (event == RCLRT_SESSION_LOST) {
+        self.losses.push_back(self.session.lost_by);
+      }
+    };
   }
 
-  void start()
+  void start(const char * name = "node", uint64_t timeout_ns = 5000 * kMs)
   {
-    require(rclrt_session_connect(&session, 5000 * kMs) == RCLRT_OK, "rclrt_session_connect");
-    require(rclrt_node_init(&node, &session, "node", 0) == RCLRT_OK, "rclrt_node_init");
+    must(rclrt_session_connect(&session, timeout_ns));
+    must(rclrt_node_init(&node, &session, name, 0));
+  }
+
+  // What is on its way, and what it asks for.
+  void exchange(int rounds = 1, uint64_t ms = 100)
+  {
+    for (int i = 0; i < rounds; ++i) {
+      settle(ms);
+      rclrt_session_handle(&session);
+    }
+    settle(ms);
   }
 
   void spin_until(uint64_t time_ns)
@@ -66,12 +79,52 @@ public:
   rclrt_heap_node * timer_slots[16] = {};
   std::vector<uint8_t> session_buffer;
   std::vector<uint8_t> take_buffers;
+  std::vector<rclrt_session_event> events;
+  std::vector<uint8_t> losses;  // why
+};
+
+// The same, connected and with a node.
+struct Started : System
+{
+  explicit Started(const RigOptions & with = {}, uint8_t session_id = RCLRT_SESSION_DEFAULT)
+  : System(with, session_id)
+  {
+    start();
+  }
+};
+
+// A publisher of numbers.
+struct Talker
+{
+  explicit Talker(
+    System & of, const char * topic = "t", rclrt_qos qos = rclrt_qos_reliable(),
+    uint8_t priority = 1)
+  {
+    must(rclrt_publisher_init(&self, &of.node, &kBlob, topic, qos, priority));
+  }
+  Talker(const Talker &) = delete;
+  Talker & operator=(const Talker &) = delete;
+
+  rclrt_ret publish(uint32_t number, uint32_t size = 20)
+  {
+    const Blob blob{number, size};
+    return rclrt_publish(&self, &blob);
+  }
+
+  rclrt_publisher self{};
 };
 
 // A subscription that writes down what it gets.
 struct Listener
 {
   explicit Listener(System & of) : system(of) {}
+  Listener(
+    System & of, const char * topic, rclrt_qos qos = rclrt_qos_reliable(), uint8_t priority = 2)
+  : system(of)
+  {
+    must(init(topic, qos));
+    must(add(priority));
+  }
 
   rclrt_ret init(const char * topic = "t", rclrt_qos qos = rclrt_qos_reliable())
   {
@@ -94,5 +147,65 @@ private:
     auto & self = *static_cast<Listener *>(context);
     self.numbers.push_back(static_cast<const Blob *>(got)->number);
     self.sizes.push_back(static_cast<const Blob *>(got)->size);
+  }
+};
+
+// A service that answers a number with the next one, at once or later.
+struct Server
+{
+  explicit Server(System & of, const char * name = "/s", const rclrt_type & requests = kBlob)
+  {
+    must(rclrt_service_init(&self, &of.node, &requests, &kBlob, name));
+    must(rclrt_executor_add_service(&of.executor, &self, &request, &response, run, this, 3));
+  }
+  Server(const Server &) = delete;
+  Server & operator=(const Server &) = delete;
+
+  rclrt_service self{};
+  rclrt_request_id last{};
+  bool defer = false;
+  Blob request, response;
+
+private:
+  static bool run(void * context, const void * got, void * answer)
+  {
+    auto & server = *static_cast<Server *>(context);
+    static_cast<Blob *>(answer)->number = static_cast<const Blob *>(got)->number + 1;
+    server.last = server.self.id;
+    return !server.defer;
+  }
+};
+
+// The other end: which requests were answered, and with what.
+struct Caller
+{
+  explicit Caller(System & of, const char * name = "/s", const rclrt_type & responses = kBlob)
+  : system(of)
+  {
+    must(rclrt_client_init(&self, &of.node, &kBlob, &responses, name, 2));
+  }
+  Caller(const Caller &) = delete;
+  Caller & operator=(const Caller &) = delete;
+
+  void add() { must(rclrt_executor_add_client(&system.executor, &self, &reply, run, this, 4)); }
+  // Returns the number of the request.
+  uint16_t ask(uint32_t number)
+  {
+    const Blob blob{number, 4};
+    uint16_t id = 0;
+    must(rclrt_client_request(&self, &blob, &id));
+    return id;
+  }
+
+  System & system;
+  rclrt_client self{};
+  Blob reply;
+  std::vector<std::pair<uint16_t, uint32_t>> answers;
+
+private:
+  static void run(void * context, const void * got, uint16_t id)
+  {
+    const uint32_t number = static_cast<const Blob *>(got)->number;
+    static_cast<Caller *>(context)->answers.emplace_back(id, number);
   }
 };

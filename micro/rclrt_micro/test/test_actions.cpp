@@ -130,22 +130,15 @@ protected:
     client_config.on_cancel = [](void * context, rclrt_client_goal *, rclrt_cancel_code code) {
       static_cast<Actions *>(context)->note("cancel " + std::to_string(code));
     };
-    ASSERT_EQ(
-      rclrt_action_server_init(&server, &system->node, &system->executor, &kType, &kNames, &config),
-      RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_action_client_init(
-        &client, &system->node, &system->executor, &kType, &kNames, &client_config),
-      RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_subscription_init(
-        &status, &system->node, &kStatuses, "fibonacci/_action/status", rclrt_qos_reliable()),
-      RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_executor_add_subscription(
-        &system->executor, &status, &statuses, [](void *, const void *) {}, nullptr, 1,
-        RCLRT_ON_NEW_DATA),
-      RCLRT_OK);
+    must(rclrt_action_server_init(
+      &server, &system->node, &system->executor, &kType, &kNames, &config));
+    must(rclrt_action_client_init(
+      &client, &system->node, &system->executor, &kType, &kNames, &client_config));
+    must(rclrt_subscription_init(
+      &status, &system->node, &kStatuses, "fibonacci/_action/status", rclrt_qos_reliable()));
+    must(rclrt_executor_add_subscription(
+      &system->executor, &status, &statuses, [](void *, const void *) {}, nullptr, 1,
+      RCLRT_ON_NEW_DATA));
     system->spin_for(200);
   }
 
@@ -167,7 +160,7 @@ protected:
   {
     last = nullptr;
     const Goal message{order};
-    ASSERT_EQ(rclrt_action_send_goal(&client, &goal, &message), RCLRT_OK);
+    must(rclrt_action_send_goal(&client, &goal, &message));
     ASSERT_EQ(take_news(), std::vector<std::string>{wanted});
   }
   static void set_result(rclrt_goal * goal, uint32_t size)
@@ -356,9 +349,7 @@ TEST_F(Actions, are_cancelled_by_name_by_time_or_all)
 TEST_F(Actions, send_what_found_no_room_when_there_is_some)
 {
   for (auto & publisher : busy) {
-    ASSERT_EQ(
-      rclrt_publisher_init(&publisher, &system->node, &kBlob, "busy", rclrt_qos_reliable(), 30),
-      RCLRT_OK);
+    must(rclrt_publisher_init(&publisher, &system->node, &kBlob, "busy", rclrt_qos_reliable(), 30));
   }
   // The client has no room for its request for the result.
   fills = true;
@@ -453,13 +444,10 @@ TEST_F(Actions, make_room_when_they_go_and_can_come_again)
   EXPECT_EQ(rclrt_action_server_fini(&server), RCLRT_ERR_ARGUMENT);
   const Goal message{1};
   EXPECT_EQ(rclrt_action_send_goal(&client, &goals[0], &message), RCLRT_ERR_ARGUMENT);
-  ASSERT_EQ(
-    rclrt_action_client_init(
-      &client, &system->node, &system->executor, &kType, &kNames, &client_config),
-    RCLRT_OK);
-  ASSERT_EQ(
-    rclrt_action_server_init(&server, &system->node, &system->executor, &kType, &kNames, &config),
-    RCLRT_OK);
+  must(rclrt_action_client_init(
+    &client, &system->node, &system->executor, &kType, &kNames, &client_config));
+  must(
+    rclrt_action_server_init(&server, &system->node, &system->executor, &kType, &kNames, &config));
   system->spin_for(200);
   send(goals[0], 5);
 }
@@ -500,7 +488,7 @@ TEST_F(Actions, that_cannot_be_are_refused_and_leave_nothing)
   }
   system->spin_for(300);
   EXPECT_EQ(system->agent.objects(), objects);
-  ASSERT_EQ(rclrt_executor_set_semantics(&system->executor, RCLRT_SEMANTICS_LET), RCLRT_OK);
+  must(rclrt_executor_set_semantics(&system->executor, RCLRT_SEMANTICS_LET));
   EXPECT_EQ(server_of(&config), RCLRT_ERR_UNSUPPORTED);
 }
 }  // namespace

@@ -13,37 +13,23 @@ namespace
 {
 class Framing : public ::testing::TestWithParam<rclrt_framing>
 {
-protected:
-  static RigOptions options()
-  {
-    RigOptions with;
-    with.framing = GetParam();
-    with.byte_ns = 10'000;
-    return with;
-  }
 };
 
 TEST_P(Framing, what_is_published_comes_back_to_the_subscription)
 {
   for (const auto qos : {rclrt_qos_reliable(), rclrt_qos_best_effort()}) {
-    System system(options());
-    ASSERT_NO_FATAL_FAILURE(system.start());
-    rclrt_publisher publisher;
-    Listener received(system);
-    ASSERT_EQ(rclrt_publisher_init(&publisher, &system.node, &kBlob, "chatter", qos, 3), RCLRT_OK);
-    ASSERT_EQ(received.init("chatter", qos), RCLRT_OK);
-    ASSERT_EQ(received.add(), RCLRT_OK);
+    Started system([](auto & with) {
+      with.framing = GetParam();
+      with.byte_ns = 10'000;
+    });
+    Talker talker(system, "chatter", qos, 3);
+    Listener received(system, "chatter", qos);
     for (uint32_t i = 0; i < 20; ++i) {
-      const Blob blob{i, 40};
-      ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+      must(talker.publish(i, 40));
       system.spin_for(20);
     }
     system.spin_for(500);
-    std::vector<uint32_t> expected(20);
-    for (uint32_t i = 0; i < 20; ++i) {
-      expected[i] = i;
-    }
-    EXPECT_EQ(received.numbers, expected);
+    EXPECT_EQ(received.numbers, up_to(20));
     EXPECT_EQ(rclrt_session_close(&system.session), RCLRT_OK);
     EXPECT_FALSE(system.agent.has_client());
     EXPECT_FALSE(system.port.is_open);
@@ -56,17 +42,15 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Client, its_messages_are_those_of_the_peer_in_the_capture)
 {
-  RigOptions with;
-  with.framing = RCLRT_FRAMING_DATAGRAM;
-  with.capacity = 512;
-  System system(with);
+  System system([](auto & with) {
+    with.framing = RCLRT_FRAMING_DATAGRAM;
+    with.capacity = 512;
+  });
   rclrt_publisher publisher;
-  ASSERT_EQ(rclrt_session_connect(&system.session, 1000 * kMs), RCLRT_OK);
-  ASSERT_EQ(rclrt_node_init(&system.node, &system.session, "n1", 0), RCLRT_OK);
+  must(rclrt_session_connect(&system.session, 1000 * kMs));
+  must(rclrt_node_init(&system.node, &system.session, "n1", 0));
   const rclrt_type int32 = {"std_msgs::msg::dds_::Int32_", kBlob.encode, kBlob.decode};
-  ASSERT_EQ(
-    rclrt_publisher_init(&publisher, &system.node, &int32, "chatter", rclrt_qos_reliable(), 0),
-    RCLRT_OK);
+  must(rclrt_publisher_init(&publisher, &system.node, &int32, "chatter", rclrt_qos_reliable(), 0));
   // Object numbers are the client's own choice: here they go on, there they begin anew by kind.
   const std::map<uint16_t, uint16_t> renumbered = {{0x22, 0x12}, {0x33, 0x13}, {0x45, 0x15}};
   const auto rename = [&renumbered](Agent::Bytes bytes) {
@@ -106,10 +90,7 @@ TEST(Client, its_messages_are_those_of_the_peer_in_the_capture)
 
 TEST(Client, both_checksums_work_if_both_ends_use_the_same)
 {
-  RigOptions with;
-  with.policy.check = RCLRT_CHECK_FCS16;
-  System system(with);
-  ASSERT_NO_FATAL_FAILURE(system.start());
+  Started system([](auto & with) { with.policy.check = RCLRT_CHECK_FCS16; });
   EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
   EXPECT_EQ(system.daemon.counters.bad_checksums, 0U);
 }
@@ -117,44 +98,45 @@ TEST(Client, both_checksums_work_if_both_ends_use_the_same)
 TEST(Client, a_key_in_every_message_works_as_well)
 {
   System system({}, 0x01);
-  ASSERT_NO_FATAL_FAILURE(system.start());
-  EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
-  const auto & last = system.sent_by_client.back();
-  EXPECT_EQ(Agent::Bytes(last.begin() + 4, last.begin() + 8), Agent::Bytes(kKey, kKey + 4));
+  const auto expect_key = [&](uint8_t session) {
+    EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
+    const auto & last = system.sent_by_client.back();
+    EXPECT_EQ(last.at(0), session);
+    EXPECT_EQ(Agent::Bytes(last.begin() + 4, last.begin() + 8), Agent::Bytes(kKey, kKey + 4));
+  };
+  expect_key(RCLRT_SESSION_NONE_WITH_KEY);
+  system.start();
+  expect_key(0x01);
 }
 
 TEST(Client, entities_by_xml_and_by_reference_reach_the_same_topic)
 {
   System system;
-  ASSERT_EQ(rclrt_session_connect(&system.session, 5000 * kMs), RCLRT_OK);
-  ASSERT_EQ(rclrt_node_init_by_xml(&system.node, &system.session, "node", 0), RCLRT_OK);
-  rclrt_publisher publisher;
-  ASSERT_EQ(
-    rclrt_publisher_init(&publisher, &system.node, &kBlob, "/chatter", rclrt_qos_reliable(), 0),
-    RCLRT_OK);
+  must(rclrt_session_connect(&system.session, 5000 * kMs));
+  must(rclrt_node_init_by_xml(&system.node, &system.session, "node", 0));
+  Talker publisher(system, "/chatter", rclrt_qos_reliable(), 0);
   std::string topic;
   system.agent.on_data = [&topic](const std::string & name, const Agent::Bytes &) { topic = name; };
   const Blob blob;
-  ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+  must(rclrt_publish(&publisher.self, &blob));
   system.spin_for(50);
   EXPECT_EQ(topic, "rt/chatter");
 
   rclrt_entity writer{};
   writer.name = "profile";
   writer.representation = RCLRT_BY_REFERENCE;
-  writer.parent = publisher.group.id;
+  writer.parent = publisher.self.group.id;
   EXPECT_EQ(rclrt_session_create(&system.session, &writer, RCLRT_DATAWRITER), RCLRT_OK);
   EXPECT_TRUE(system.agent.has_object(writer.id));
   EXPECT_EQ(rclrt_session_delete(&system.session, &writer), RCLRT_OK);
   EXPECT_FALSE(system.agent.has_object(writer.id));
-  EXPECT_EQ(rclrt_publisher_fini(&publisher), RCLRT_OK);
+  EXPECT_EQ(rclrt_publisher_fini(&publisher.self), RCLRT_OK);
   EXPECT_EQ(system.agent.objects(), 1U) << "the participant";
 }
 
 TEST(Client, what_the_agent_refuses_is_an_error_with_its_status)
 {
-  System system;
-  ASSERT_NO_FATAL_FAILURE(system.start());
+  Started system;
   rclrt_entity orphan{};
   orphan.name = "t";
   orphan.type = "T";
@@ -181,29 +163,14 @@ TEST(Client, an_agent_is_found_before_there_is_a_session_and_over_a_bad_line)
   System system;
   EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
   system.to_agent.faults = system.to_client.faults = {0.2, 0.1, 0.1, 0};
-  EXPECT_EQ(rclrt_session_connect(&system.session, 60'000 * kMs), RCLRT_OK);
   system.session.answer_timeout_ns = 60'000 * kMs;
-  EXPECT_EQ(rclrt_node_init(&system.node, &system.session, "node", 0), RCLRT_OK);
-  rclrt_publisher publisher;
-  EXPECT_EQ(
-    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 0), RCLRT_OK);
+  system.start("node", 60'000 * kMs);
+  const Talker talker(system);
 }
-
-struct Events
-{
-  std::vector<rclrt_session_event> seen;
-  static void on_event(void * context, rclrt_session_event event)
-  {
-    static_cast<Events *>(context)->seen.push_back(event);
-  }
-};
 
 TEST(Client, a_question_that_the_line_loses_is_asked_again_and_no_session_is_lost_by_it)
 {
   System system;
-  Events events;
-  system.session.on_event = Events::on_event;
-  system.session.on_event_context = &events;
   ASSERT_NO_FATAL_FAILURE(system.start());
   int left = 0;
   system.to_agent.deliver = [&left, deliver = system.to_agent.deliver](const Agent::Bytes & frame) {
@@ -215,7 +182,7 @@ TEST(Client, a_question_that_the_line_loses_is_asked_again_and_no_session_is_los
   EXPECT_EQ(rclrt_session_ping(&system.session, 1000 * kMs), RCLRT_OK);
   left = 2;
   EXPECT_EQ(rclrt_session_keep_alive(&system.session, 1000 * kMs), RCLRT_OK);
-  EXPECT_EQ(events.seen, std::vector<rclrt_session_event>{RCLRT_SESSION_CONNECTED});
+  EXPECT_EQ(system.events, std::vector<rclrt_session_event>{RCLRT_SESSION_CONNECTED});
   left = 2;
   EXPECT_EQ(rclrt_session_close(&system.session), RCLRT_OK);
   EXPECT_FALSE(system.agent.has_client());
@@ -223,164 +190,91 @@ TEST(Client, a_question_that_the_line_loses_is_asked_again_and_no_session_is_los
 
 TEST(Client, the_agents_clock_is_known_after_synchronizing)
 {
-  System system;
-  ASSERT_NO_FATAL_FAILURE(system.start());
+  Started system;
   system.arm_agent();
   const uint64_t before = system.world.now_ns();
-  ASSERT_EQ(rclrt_session_synchronize(&system.session, 1000 * kMs), RCLRT_OK);
+  must(rclrt_session_synchronize(&system.session, 1000 * kMs));
   const auto round_trip = static_cast<int64_t>(system.world.now_ns() - before);
   EXPECT_LT(std::abs(system.session.clock_offset_ns - 1'000'000'000'000), round_trip);
 }
 
 TEST(Client, a_request_is_answered_at_once_or_later)
 {
-  System system;
-  ASSERT_NO_FATAL_FAILURE(system.start());
-  struct Server
-  {
-    rclrt_service service;
-    rclrt_request_id deferred;
-    bool defer = false;
-    static bool run(void * context, const void * request, void * response)
-    {
-      auto & self = *static_cast<Server *>(context);
-      static_cast<Blob *>(response)->number = static_cast<const Blob *>(request)->number + 1;
-      self.deferred = self.service.id;
-      return !self.defer;
-    }
-  } server;
-  rclrt_client client;
-  Blob request;
-  Blob response;
-  Blob reply;
-  ASSERT_EQ(rclrt_service_init(&server.service, &system.node, &kBlob, &kBlob, "/add"), RCLRT_OK);
-  ASSERT_EQ(rclrt_client_init(&client, &system.node, &kBlob, &kBlob, "/add", 2), RCLRT_OK);
-  ASSERT_EQ(
-    rclrt_executor_add_service(
-      &system.executor, &server.service, &request, &response, Server::run, &server, 3),
-    RCLRT_OK);
-  std::map<uint16_t, uint32_t> answers;
-  ASSERT_EQ(
-    rclrt_executor_add_client(
-      &system.executor, &client, &reply,
-      [](void * context, const void * got, uint16_t number) {
-        auto & map = *static_cast<std::map<uint16_t, uint32_t> *>(context);
-        map[number] = static_cast<const Blob *>(got)->number;
-      },
-      &answers, 4),
-    RCLRT_OK);
-  uint16_t first = 0;
-  uint16_t second = 0;
-  const Blob forty{40, 4};
-  const Blob fifty{50, 4};
-  ASSERT_EQ(rclrt_client_request(&client, &forty, &first), RCLRT_OK);
+  Started system;
+  Server server(system, "/add");
+  Caller caller(system, "/add");
+  caller.add();
+  using Answers = std::vector<std::pair<uint16_t, uint32_t>>;
+  const uint16_t first = caller.ask(40);
   system.spin_for(200);
-  EXPECT_EQ(answers, (std::map<uint16_t, uint32_t>{{first, 41}}));
+  EXPECT_EQ(caller.answers, (Answers{{first, 41}}));
   server.defer = true;
-  ASSERT_EQ(rclrt_client_request(&client, &fifty, &second), RCLRT_OK);
+  const uint16_t second = caller.ask(50);
   system.spin_for(200);
-  EXPECT_EQ(answers.count(second), 0U);
+  EXPECT_EQ(caller.answers.size(), 1U);
   const Blob late{99, 4};
-  ASSERT_EQ(rclrt_service_respond(&server.service, &server.deferred, &late), RCLRT_OK);
+  must(rclrt_service_respond(&server.self, &server.last, &late));
   system.spin_for(200);
-  EXPECT_EQ(answers[second], 99U);
+  EXPECT_EQ(caller.answers, (Answers{{first, 41}, {second, 99}}));
 }
 
 TEST(Client, hears_of_a_response_that_does_not_come_in_time)
 {
-  System system;
-  ASSERT_NO_FATAL_FAILURE(system.start());
-  struct Server
-  {
-    rclrt_service service;
-    rclrt_request_id deferred;
-    bool defer = false;
-    static bool run(void * context, const void *, void *)
-    {
-      auto & self = *static_cast<Server *>(context);
-      self.deferred = self.service.id;
-      return !self.defer;
-    }
-  } server;
-  rclrt_client client;
+  Started system;
+  Server server(system, "/add");
+  Caller caller(system, "/add");
   rclrt_client_timeout timeout;
-  Blob request;
-  Blob response;
-  Blob reply;
-  std::vector<uint16_t> answers;
   std::vector<uint16_t> missing;
   const auto wait = [&] {
     return rclrt_client_set_timeout(
-      &client, &timeout, 300 * kMs,
+      &caller.self, &timeout, 300 * kMs,
       [](void * context, uint16_t number) {
         static_cast<std::vector<uint16_t> *>(context)->push_back(number);
       },
       &missing);
   };
-  ASSERT_EQ(rclrt_service_init(&server.service, &system.node, &kBlob, &kBlob, "/add"), RCLRT_OK);
-  ASSERT_EQ(rclrt_client_init(&client, &system.node, &kBlob, &kBlob, "/add", 2), RCLRT_OK);
   EXPECT_EQ(wait(), RCLRT_ERR_ARGUMENT) << "it is in no executor";
-  ASSERT_EQ(
-    rclrt_executor_add_service(
-      &system.executor, &server.service, &request, &response, Server::run, &server, 3),
-    RCLRT_OK);
-  ASSERT_EQ(
-    rclrt_executor_add_client(
-      &system.executor, &client, &reply,
-      [](void * context, const void *, uint16_t number) {
-        static_cast<std::vector<uint16_t> *>(context)->push_back(number);
-      },
-      &answers, 4),
-    RCLRT_OK);
-  ASSERT_EQ(wait(), RCLRT_OK);
+  caller.add();
+  must(wait());
   EXPECT_EQ(wait(), RCLRT_ERR_ARGUMENT) << "it has one";
-  uint16_t first = 0;
-  uint16_t second = 0;
-  const Blob blob;
-  ASSERT_EQ(rclrt_client_request(&client, &blob, &first), RCLRT_OK);
+  caller.ask(1);
   system.spin_for(1000);
-  EXPECT_EQ(answers, std::vector<uint16_t>{first});
+  EXPECT_EQ(caller.answers.size(), 1U);
   EXPECT_TRUE(missing.empty());
   server.defer = true;
-  ASSERT_EQ(rclrt_client_request(&client, &blob, &second), RCLRT_OK);
+  const uint16_t second = caller.ask(2);
   system.spin_for(299);
   EXPECT_TRUE(missing.empty());
   system.spin_for(1000);
   EXPECT_EQ(missing, std::vector<uint16_t>{second}) << "once";
-  ASSERT_EQ(rclrt_service_respond(&server.service, &server.deferred, &blob), RCLRT_OK);
+  const Blob late{99, 4};
+  must(rclrt_service_respond(&server.self, &server.last, &late));
   system.spin_for(200);
-  EXPECT_EQ(answers, (std::vector<uint16_t>{first, second})) << "late, but there";
-  EXPECT_EQ(rclrt_client_fini(&client), RCLRT_OK);
+  ASSERT_EQ(caller.answers.size(), 2U) << "late, but there";
+  EXPECT_EQ(caller.answers[1], std::make_pair(second, uint32_t{99}));
+  EXPECT_EQ(rclrt_client_fini(&caller.self), RCLRT_OK);
   EXPECT_EQ(system.executor.timers.size, 0U);
 }
 
 TEST(Client, a_long_message_is_received_if_there_is_storage_and_counted_if_not)
 {
   for (const bool storage_given : {true, false}) {
-    RigOptions with;
-    with.capacity = 128;
-    System system(with);
-    ASSERT_NO_FATAL_FAILURE(system.start());
+    Started system([](auto & with) { with.capacity = 128; });
     Listener received(system);
     uint8_t storage[1008];
-    ASSERT_EQ(received.init(), RCLRT_OK);
+    must(received.init());
     if (storage_given) {
-      ASSERT_EQ(
-        rclrt_subscription_accept_long(&received.subscription, storage, sizeof(storage)), RCLRT_OK);
+      must(rclrt_subscription_accept_long(&received.subscription, storage, sizeof(storage)));
     }
-    ASSERT_EQ(received.add(), RCLRT_OK);
+    must(received.add());
     system.spin_for(200);
-    Agent::Bytes data(1000);
-    data[0] = 7;
-    system.agent.publish("rt/t", data);
-    system.arm_agent();
+    system.publish("rt/t", Agent::Bytes(1000, 7));
     system.spin_for(500);
     EXPECT_EQ(
       received.sizes, storage_given ? std::vector<uint32_t>{1000} : std::vector<uint32_t>{});
     EXPECT_EQ(system.daemon.counters.unassembled, storage_given ? 0U : 1U);
     // Either way the stream goes on.
-    system.agent.publish("rt/t", number(8));
-    system.arm_agent();
+    system.publish("rt/t", number(8));
     system.spin_for(500);
     ASSERT_FALSE(received.numbers.empty());
     EXPECT_EQ(received.numbers.back(), 8U);
@@ -390,8 +284,7 @@ TEST(Client, a_long_message_is_received_if_there_is_storage_and_counted_if_not)
 
 TEST(Client, an_entity_without_the_texts_it_is_made_of_is_refused)
 {
-  System system;
-  ASSERT_NO_FATAL_FAILURE(system.start());
+  Started system;
   const auto create = [&](rclrt_object_kind kind, uint8_t representation, const rclrt_entity & as) {
     rclrt_entity entity = as;
     entity.parent = system.node.participant.id;

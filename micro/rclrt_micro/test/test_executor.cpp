@@ -82,7 +82,7 @@ TEST_F(Program, a_message_is_checked_and_copied_only_when_its_callback_runs)
     byte ^= 0x55;
   }
   EXPECT_EQ(system.daemon.counters.bad_checksums, 0U);
-  ASSERT_EQ(rclrt_executor_spin_some(&system.executor, 1), RCLRT_OK);
+  must(rclrt_executor_spin_some(&system.executor, 1));
   EXPECT_EQ(system.daemon.counters.bad_checksums + system.daemon.counters.malformed, 1U)
     << "only the one for u";
   EXPECT_EQ(system.executor.empty, 1U);
@@ -98,7 +98,6 @@ protected:
 
   void SetUp() override
   {
-    Program::SetUp();
     world = &system.world;
     for (const auto * name : {"cb3", "cb6", "cb9"}) {
       subscription(name, static_cast<uint8_t>('9' - name[2]), 1 * kMs).subscription.type = &kSlow;
@@ -129,7 +128,7 @@ protected:
 TEST_F(Processing, in_order_of_arrival_the_most_urgent_is_last)
 {
   for (int i = 0; i < 3; ++i) {  // Figure 4
-    ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 10 * kMs), RCLRT_OK);
+    must(rclrt_batch_spin_some(&system.executor, 10 * kMs));
   }
   EXPECT_EQ(log, "cb9@5 cb6@11 cb3@17");
 }
@@ -137,7 +136,7 @@ TEST_F(Processing, in_order_of_arrival_the_most_urgent_is_last)
 TEST_F(Processing, of_all_before_the_first_callback_delays_it_by_what_is_unrelated)
 {
   // Figure 7; here it is what LET asks for.
-  ASSERT_EQ(rclrt_executor_set_semantics(&system.executor, RCLRT_SEMANTICS_LET), RCLRT_OK);
+  must(rclrt_executor_set_semantics(&system.executor, RCLRT_SEMANTICS_LET));
   system.spin_for(30);
   EXPECT_EQ(log, "cb3@15 cb6@16 cb9@17");
 }
@@ -183,7 +182,7 @@ TEST_F(Program, with_trigger_all_nothing_runs_until_everything_is_ready_and_noth
   auto & a = guard("a", 2);
   auto & b = guard("b", 5);
   subscription("s", 3);
-  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALL, nullptr), RCLRT_OK);
+  must(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALL, nullptr));
   rclrt_guard_trigger(&a.guard);
   publish("s", 1);
   system.spin_for(100);
@@ -197,8 +196,7 @@ TEST_F(Program, with_trigger_one_the_others_wait_for_that_one)
 {
   auto & a = guard("a", 9);
   auto & b = guard("b", 5);
-  ASSERT_EQ(
-    rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ONE, &b.guard.callback), RCLRT_OK);
+  must(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ONE, &b.guard.callback));
   rclrt_guard_trigger(&a.guard);
   system.spin_for(10);
   EXPECT_EQ(log, "");
@@ -211,7 +209,7 @@ TEST_F(Program, with_trigger_always_a_batch_is_granted_at_once_whatever_is_ready
 {
   auto & a = guard("a", 1, 5 * kMs);
   auto & b = guard("b", 9);
-  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr), RCLRT_OK);
+  must(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr));
   rclrt_guard_trigger(&a.guard);
   system.world.at(system.world.now_ns() + 1 * kMs, [&] {
     rclrt_guard_trigger(&b.guard);
@@ -226,7 +224,7 @@ TEST_F(Program, let_takes_all_data_before_the_first_callback)
   auto & a = subscription("a", 5, 100 * kMs);
   subscription("b", 4);
   (void)a;
-  ASSERT_EQ(rclrt_executor_set_semantics(&system.executor, RCLRT_SEMANTICS_LET), RCLRT_OK);
+  must(rclrt_executor_set_semantics(&system.executor, RCLRT_SEMANTICS_LET));
   publish("a", 1);
   publish("b", 1);
   system.settle(50);
@@ -255,9 +253,9 @@ TEST_F(Program, the_batch_executor_runs_a_batch_in_order_of_registration)
   rclrt_guard_trigger(&first.guard);
   // Ready again meanwhile: in the next batch.
   system.world.at(system.world.now_ns() + 15 * kMs, [&] { rclrt_guard_trigger(&first.guard); });
-  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 10 * kMs), RCLRT_OK);
+  must(rclrt_batch_spin_some(&system.executor, 10 * kMs));
   EXPECT_EQ(log, "first second");
-  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 10 * kMs), RCLRT_OK);
+  must(rclrt_batch_spin_some(&system.executor, 10 * kMs));
   EXPECT_EQ(log, "first second first");
 }
 
@@ -300,7 +298,7 @@ TEST_F(Program, in_periods_there_is_one_batch_in_each)
   subscription("s", 3, 1 * kMs, RCLRT_ALWAYS);
   guard("g", 5, 1 * kMs);
   rclrt_guard_trigger(&jobs.back()->guard);
-  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr), RCLRT_OK);
+  must(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr));
   bool stop = false;
   system.world.at(system.world.now_ns() + 55 * kMs, [&] { stop = true; });
   EXPECT_EQ(rclrt_executor_spin_period(&system.executor, 20 * kMs, &stop), RCLRT_OK);
@@ -336,7 +334,7 @@ TEST_F(Program, a_callback_of_a_batch_may_remove_the_next_and_those_after_it_run
   system.world.at(system.world.now_ns() + 500'000, [&] {
     rclrt_executor_remove(&system.executor, &b.guard.callback);
   });
-  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 10 * kMs), RCLRT_OK);
+  must(rclrt_batch_spin_some(&system.executor, 10 * kMs));
   EXPECT_EQ(log, "a c");
   EXPECT_EQ(system.executor.granted.used, 0U);
 }
@@ -345,19 +343,19 @@ TEST_F(Program, what_another_round_has_granted_is_in_the_batch_once)
 {
   subscription("s", 3);
   auto & g = guard("g", 9);
-  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr), RCLRT_OK);
+  must(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ALWAYS, nullptr));
   publish("s", 1);
   system.settle(50);
   rclrt_guard_trigger(&g.guard);
-  ASSERT_EQ(rclrt_executor_spin_some(&system.executor, 1), RCLRT_OK);
+  must(rclrt_executor_spin_some(&system.executor, 1));
   EXPECT_EQ(log, "g");
   ASSERT_TRUE(jobs.front()->subscription.callback.granted);
-  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 1), RCLRT_OK);
+  must(rclrt_batch_spin_some(&system.executor, 1));
   EXPECT_EQ(log, "g s1");
   EXPECT_EQ(system.executor.granted.used | system.executor.ready.used, 0U);
   publish("s", 2);
   system.settle(50);
-  ASSERT_EQ(rclrt_batch_spin_some(&system.executor, 1), RCLRT_OK);
+  must(rclrt_batch_spin_some(&system.executor, 1));
   EXPECT_EQ(log, "g s1 s2");
 }
 
@@ -380,15 +378,14 @@ TEST_F(Program, a_trigger_on_what_was_removed_does_not_hold)
 {
   auto & a = guard("a", 9);
   auto & b = guard("b", 1);
-  ASSERT_EQ(
-    rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ONE, &a.guard.callback), RCLRT_OK);
+  must(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ONE, &a.guard.callback));
   rclrt_guard_trigger(&a.guard);
   rclrt_executor_remove(&system.executor, &a.guard.callback);
   std::memset(&a.guard, 0xA5, sizeof(a.guard));
   rclrt_guard_trigger(&b.guard);
   system.spin_for(10);
   EXPECT_EQ(log, "");
-  ASSERT_EQ(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ANY, nullptr), RCLRT_OK);
+  must(rclrt_executor_set_trigger(&system.executor, RCLRT_TRIGGER_ANY, nullptr));
   system.spin_for(10);
   EXPECT_EQ(log, "b");
 }
@@ -398,12 +395,9 @@ TEST_F(Program, a_timers_period_may_be_as_long_as_forever)
   const auto run = [](void * context, rclrt_timer *) { ran(context, ""); };
   auto & once = job("once");
   auto & never = job("never");
-  ASSERT_EQ(
-    rclrt_executor_add_timer_at(
-      &system.executor, &once.timer, start_ns() + 10 * kMs, UINT64_MAX, 3, run, &once),
-    RCLRT_OK);
-  ASSERT_EQ(
-    rclrt_executor_add_timer(&system.executor, &never.timer, UINT64_MAX, 3, run, &never), RCLRT_OK);
+  must(rclrt_executor_add_timer_at(
+    &system.executor, &once.timer, start_ns() + 10 * kMs, UINT64_MAX, 3, run, &once));
+  must(rclrt_executor_add_timer(&system.executor, &never.timer, UINT64_MAX, 3, run, &never));
   spin_until(1000);
   EXPECT_EQ(log, "once");
   EXPECT_EQ(once.timer.overruns, 0U);

@@ -4,7 +4,11 @@
 // What is owed to the agent (acknowledgements, heartbeats) beside the data: how much of the line it takes,
 // and when it goes.
 #include <gtest/gtest.h>
-#include <numeric>
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <tuple>
 
 #include "system.hpp"
 
@@ -37,27 +41,20 @@ size_t count(const std::vector<Agent::Bytes> & messages, int id)
 
 TEST(Heartbeats, six_reliable_publishers_on_a_slow_line_are_not_refused_for_heartbeats)
 {
-  RigOptions options;
-  options.byte_ns = 10'000'000'000 / 19'200;
-  options.nodes = 16;
-  options.agent_delay_ns = 150 * kMs;
-  const std::vector<std::string> names{"t0", "t1", "t2", "t3", "t4", "t5"};  // outlive the session
-  System system(options);
-  system.start();
-  std::vector<rclrt_publisher> publishers(names.size());
-  for (size_t i = 0; i < publishers.size(); ++i) {
-    ASSERT_EQ(
-      rclrt_publisher_init(
-        &publishers[i], &system.node, &kBlob, names[i].c_str(), rclrt_qos_reliable(),
-        static_cast<uint8_t>(i)),
-      RCLRT_OK);
+  Started system([](auto & with) {
+    with.byte_ns = 10'000'000'000 / 19'200;
+    with.nodes = 16;
+    with.agent_delay_ns = 150 * kMs;
+  });
+  std::deque<Talker> talkers;
+  for (const char * name : {"t0", "t1", "t2", "t3", "t4", "t5"}) {
+    talkers.emplace_back(system, name, rclrt_qos_reliable(), static_cast<uint8_t>(talkers.size()));
   }
   system.sent_by_client.clear();
   int refused = 0;
   for (uint32_t i = 0; i < 32; ++i) {
-    for (auto & publisher : publishers) {
-      const Blob blob{i, 40};
-      refused += rclrt_publish(&publisher, &blob) == RCLRT_OK ? 0 : 1;
+    for (auto & talker : talkers) {
+      refused += talker.publish(i, 40) == RCLRT_OK ? 0 : 1;
     }
     system.spin_for(280);  // the line is taken for 70 % of it
   }
@@ -72,11 +69,9 @@ TEST(Heartbeats, six_reliable_publishers_on_a_slow_line_are_not_refused_for_hear
 TEST(Heartbeats, become_rare_while_nobody_answers_and_frequent_again_afterwards)
 {
   Rig rig;
-  rclrt_output_stream output{};
-  rclrt_daemon_add_output(&rig.daemon, &output, 0x83);
-  rig.open(0x83);
+  Output output(rig, 0x83, 0x83);
   rig.on_agent_message = [](const Agent::Bytes &) { return true; };
-  ASSERT_EQ(rig.write(output, 3, number(1)), RCLRT_OK);
+  must(output.write(3, 1));
   rig.settle(20'000);
   // After 0.1, 0.3, 0.7, 1.5, 3.1, 5.1, 7.1, ... 19.1 s.
   EXPECT_EQ(count(rig.sent_by_client, RCLRT_HEARTBEAT), 13U);
@@ -86,7 +81,7 @@ TEST(Heartbeats, become_rare_while_nobody_answers_and_frequent_again_afterwards)
   ASSERT_TRUE(rclrt_daemon_idle(&rig.daemon));
   rig.sent_by_client.clear();
   rig.to_agent.faults.loss = 1.0;
-  ASSERT_EQ(rig.write(output, 3, number(2)), RCLRT_OK);
+  must(output.write(3, 2));
   rig.settle(20);
   rig.to_agent.faults.loss = 0;
   rig.settle(280);
@@ -96,29 +91,21 @@ TEST(Heartbeats, become_rare_while_nobody_answers_and_frequent_again_afterwards)
 TEST(Heartbeats, of_several_streams_share_a_message)
 {
   Rig rig;
-  rclrt_output_stream outputs[3]{};
-  for (uint8_t i = 0; i < 3; ++i) {
-    rclrt_daemon_add_output(&rig.daemon, &outputs[i], static_cast<uint8_t>(0x83 + i));
-  }
-  rig.open(0x83);
+  Output first(rig, 0x83, 0x83), second(rig, 0x84, 0x83), third(rig, 0x85, 0x83);
   rig.on_agent_message = [](const Agent::Bytes &) { return true; };
-  for (auto & output : outputs) {
-    ASSERT_EQ(rig.write(output, 3, number(1)), RCLRT_OK);
+  for (auto * output : {&first, &second, &third}) {
+    must(output->write(3, 1));
   }
   // While the line is taken, all of them become due.
   rig.sent_by_client.clear();
   rig.settle(95);
-  ASSERT_EQ(rig.write(outputs[0], 3, Agent::Bytes(400)), RCLRT_OK);
+  must(rig.write(first.stream, 3, Agent::Bytes(400)));
   rig.settle(1000);
-  std::vector<size_t> sizes;
-  for (const auto & message : rig.sent_by_client) {
-    const auto ids = submessages(message);
-    if (ids.at(0) == RCLRT_HEARTBEAT) {
-      sizes.push_back(ids.size());
-    }
-  }
-  ASSERT_FALSE(sizes.empty());
-  EXPECT_EQ(sizes.at(0), 2U);  // the third stream has just sent something
+  const auto shared = std::find_if(
+    rig.sent_by_client.begin(), rig.sent_by_client.end(),
+    [](const auto & message) { return submessages(message).at(0) == RCLRT_HEARTBEAT; });
+  ASSERT_NE(shared, rig.sent_by_client.end());
+  EXPECT_EQ(submessages(*shared).size(), 2U);  // the third stream has just sent something
 }
 
 std::vector<int> first_ids(const std::vector<Agent::Bytes> & messages)
@@ -130,70 +117,45 @@ std::vector<int> first_ids(const std::vector<Agent::Bytes> & messages)
   return ids;
 }
 
-class Owed : public ::testing::Test
+TEST(Owed, an_acknowledgement_waits_for_few_messages_that_are_more_urgent_and_one_that_is_as_urgent)
 {
-protected:
-  // Owes an acknowledgement of a reader with priority `priority` while the line is taken, and has data of
-  // priority 20 to send. Returns what goes out.
-  std::vector<int> order(uint8_t priority, int urgent_messages)
-  {
+  // The priority of its reader; data of priority 20 that waits; what goes out.
+  const std::tuple<uint8_t, int, std::vector<int>> rows[] = {
+    {10, 2, {kData, kData, kData, kAck}},
+    {21, 2, {kData, kAck, kData, kData}},
+    {20, 3, {kData, kData, kAck, kData, kData}},
+    {10, 6, {kData, kData, kData, kData, kData, kAck, kData, kData}},  // no more than four
+  };
+  for (const auto & [priority, messages, wanted] : rows) {
+    SCOPED_TRACE(int{priority});
     Rig rig;
-    rclrt_output_stream output{};
-    rclrt_input_stream input{};
-    rclrt_sink sink{};
-    rclrt_daemon_add_output(&rig.daemon, &output, 0x03);
-    rclrt_daemon_add_input(&rig.daemon, &input, 0x85, nullptr, 0);
-    rclrt_daemon_add_sink(&rig.daemon, &sink, 0x16, 0x85, priority);
+    Output output(rig, 0x03, 0x85);
+    Reader reader(rig, 0x85, 0x16, priority);
     rig.open(0x85);
-    EXPECT_EQ(rig.write(output, 20, Agent::Bytes(400)), RCLRT_OK);  // takes the line for 37 ms
+    must(rig.write(output.stream, 20, Agent::Bytes(400)));  // takes the line for 37 ms
     rig.agent.publish("t", number(1));
     rig.settle(10);
-    EXPECT_EQ(take_all(rig.daemon, sink).size(), 1U);
-    for (int i = 0; i < urgent_messages; ++i) {
-      EXPECT_EQ(rig.write(output, 20, number(1)), RCLRT_OK);
+    EXPECT_EQ(reader.take().size(), 1U);
+    for (int i = 0; i < messages; ++i) {
+      must(output.write(20, 1));
     }
     rig.settle(500);
     auto ids = first_ids(rig.sent_by_client);
-    ids.resize(static_cast<size_t>(urgent_messages) + 2U);  // what comes back is acknowledged, too
-    return ids;
+    ids.resize(wanted.size());  // what comes back is acknowledged, too
+    EXPECT_EQ(ids, wanted);
   }
-};
-
-TEST_F(Owed, an_acknowledgement_waits_for_data_that_is_more_urgent)
-{
-  EXPECT_EQ(order(10, 2), (std::vector<int>{kData, kData, kData, kAck}));
-}
-
-TEST_F(Owed, an_acknowledgement_that_is_more_urgent_goes_first)
-{
-  EXPECT_EQ(order(21, 2), (std::vector<int>{kData, kAck, kData, kData}));
-}
-
-TEST_F(Owed, an_acknowledgement_that_is_as_urgent_waits_for_one_message)
-{
-  EXPECT_EQ(order(20, 3), (std::vector<int>{kData, kData, kAck, kData, kData}));
-}
-
-TEST_F(Owed, an_acknowledgement_waits_for_no_more_than_four_messages)
-{
-  EXPECT_EQ(
-    order(10, 6), (std::vector<int>{kData, kData, kData, kData, kData, kAck, kData, kData}));
 }
 
 TEST(Heartbeats, wait_for_data_that_is_more_urgent)
 {
   Rig rig;
-  rclrt_output_stream silent{};
-  rclrt_output_stream urgent{};
-  rclrt_daemon_add_output(&rig.daemon, &silent, 0x83);
-  rclrt_daemon_add_output(&rig.daemon, &urgent, 0x03);
-  rig.open(0x85);
+  Output silent(rig, 0x83, 0x85), urgent(rig, 0x03, 0x85);
   rig.on_agent_message = [](const Agent::Bytes &) { return true; };
-  ASSERT_EQ(rig.write(silent, 3, number(1)), RCLRT_OK);
+  must(silent.write(3, 1));
   rig.settle(95);
-  ASSERT_EQ(rig.write(urgent, 20, Agent::Bytes(400)), RCLRT_OK);  // takes the line for 37 ms
-  ASSERT_EQ(rig.write(urgent, 20, number(2)), RCLRT_OK);
-  ASSERT_EQ(rig.write(urgent, 20, number(3)), RCLRT_OK);
+  must(rig.write(urgent.stream, 20, Agent::Bytes(400)));  // takes the line for 37 ms
+  must(urgent.write(20, 2));
+  must(urgent.write(20, 3));
   rig.settle(50);  // meanwhile it is due
   EXPECT_EQ(
     first_ids(rig.sent_by_client), (std::vector<int>{kData, kData, kData, kData, RCLRT_HEARTBEAT}));
@@ -203,29 +165,27 @@ TEST(Heartbeats, wait_for_data_that_is_more_urgent)
 class Answering : public System
 {
 public:
-  void make(uint8_t priority, uint8_t of_answers)
+  Answering(uint8_t priority, uint8_t of_answers, bool with_levels = false)
   {
+    if (with_levels) {
+      levels_.emplace(
+        world, port, [this](unsigned level) { (void)rclrt_executor_run_level(&executor, level); });
+      const uint8_t floors[] = {0, 10};
+      must(rclrt_executor_use_levels(&executor, floors, 2));
+    }
     start();
-    ASSERT_EQ(
-      rclrt_publisher_init(&publisher, &node, &kBlob, "out", rclrt_qos_reliable(), of_answers),
-      RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_subscription_init(&subscription, &node, &kBlob, "in", rclrt_qos_reliable()), RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_executor_add_subscription(
-        &executor, &subscription, &blob, run, this, priority, RCLRT_ON_NEW_DATA),
-      RCLRT_OK);
-    settle(300);
-    rclrt_session_handle(&session);
-    settle(300);
+    must(rclrt_publisher_init(&publisher, &node, &kBlob, "out", rclrt_qos_reliable(), of_answers));
+    must(rclrt_subscription_init(&subscription, &node, &kBlob, "in", rclrt_qos_reliable()));
+    must(rclrt_executor_add_subscription(
+      &executor, &subscription, &blob, run, this, priority, RCLRT_ON_NEW_DATA));
+    exchange(1, 300);
     sent_by_client.clear();
   }
 
   void send_in()
   {
     arm_agent();  // it knows what time it is, and asks in its time
-    agent.publish("rt/in", number(1));
-    arm_agent();
+    publish("rt/in", number(1));
   }
 
   // What has reached the agent.
@@ -246,6 +206,7 @@ private:
     }
   }
 
+  std::optional<rclrt_micro::SimLevels> levels_;
   rclrt_publisher publisher{};
   rclrt_subscription subscription{};
   Blob blob;
@@ -253,8 +214,7 @@ private:
 
 TEST(Acknowledgements, go_behind_what_is_published_in_answer)
 {
-  Answering client;
-  ASSERT_NO_FATAL_FAILURE(client.make(10, 3));
+  Answering client(10, 3);
   for (int i = 0; i < 3; ++i) {
     client.send_in();
     client.spin_for(50);
@@ -264,13 +224,7 @@ TEST(Acknowledgements, go_behind_what_is_published_in_answer)
 
 TEST(Acknowledgements, go_behind_what_a_level_publishes_in_answer_or_when_its_callback_ends)
 {
-  Answering client;
-  rclrt_micro::SimLevels levels(client.world, client.port, [&client](unsigned level) {
-    (void)rclrt_executor_run_level(&client.executor, level);
-  });
-  const uint8_t floors[] = {0, 10};
-  ASSERT_EQ(rclrt_executor_use_levels(&client.executor, floors, 2), RCLRT_OK);
-  ASSERT_NO_FATAL_FAILURE(client.make(10, 3));
+  Answering client(10, 3, true);
   client.send_in();
   client.settle(20);
   EXPECT_EQ(client.sent(), (std::vector<int>{kData, kAck}));
@@ -282,8 +236,7 @@ TEST(Acknowledgements, go_behind_what_a_level_publishes_in_answer_or_when_its_ca
 
 TEST(Acknowledgements, go_when_the_callback_ends_without_an_answer)
 {
-  Answering client;
-  ASSERT_NO_FATAL_FAILURE(client.make(10, 3));
+  Answering client(10, 3);
   client.answers = false;
   client.work_ns = 5 * kMs;
   client.send_in();
@@ -295,8 +248,7 @@ TEST(Acknowledgements, go_when_the_callback_ends_without_an_answer)
 // The agent's window may be full: nothing more comes before this is acknowledged.
 TEST(Acknowledgements, do_not_wait_while_more_is_here)
 {
-  Answering client;
-  ASSERT_NO_FATAL_FAILURE(client.make(3, 10));
+  Answering client(3, 10);
   client.send_in();
   client.send_in();
   client.settle(20);
@@ -308,8 +260,7 @@ TEST(Acknowledgements, do_not_wait_while_more_is_here)
 TEST(Acknowledgements, do_not_wait_for_callbacks_that_take_long)
 {
   for (const bool answers : {false, true}) {
-    Answering client;
-    ASSERT_NO_FATAL_FAILURE(client.make(10, 3));
+    Answering client(10, 3);
     client.answers = answers;
     client.work_ns = 30 * kMs;
     for (int i = 0; i < 300; ++i) {
@@ -329,42 +280,14 @@ TEST(Acknowledgements, do_not_wait_for_callbacks_that_take_long)
 // Streams overtake each other, frames of one stream do not: nothing is dropped, and nothing is sent again.
 constexpr uint32_t kCount = 200;
 
-struct Talker
-{
-  std::string topic;
-  rclrt_qos qos;
-  uint8_t priority;
-  rclrt_publisher publisher{};
-  std::vector<uint32_t> arrived{};
-};
-
 class Reordering : public ::testing::TestWithParam<rclrt_framing>
 {
 protected:
-  static RigOptions options()
-  {
-    RigOptions options;
-    options.framing = GetParam();
-    options.byte_ns = 1000;
-    return options;
-  }
-
   void SetUp() override
   {
-    system.start();
-    for (auto * each : {&a, &b, &c}) {
-      ASSERT_EQ(
-        rclrt_publisher_init(
-          &each->publisher, &system.node, &kBlob, each->topic.c_str(), each->qos, each->priority),
-        RCLRT_OK);
-    }
     system.agent.on_data = [this](const std::string & topic, const Agent::Bytes & data) {
-      for (auto * each : {&a, &b, &c}) {
-        if (topic == "rt/" + each->topic) {
-          each->arrived.push_back(number(data));
-          order += each->topic;
-        }
-      }
+      arrived[topic.back()].push_back(number(data));
+      order += topic.back();
     };
   }
 
@@ -381,32 +304,31 @@ protected:
   {
     for (uint32_t i = 0; i < kCount; ++i) {
       for (auto * each : {&a, &b, &c}) {
-        const Blob blob{i, 8};
-        ASSERT_EQ(rclrt_publish(&each->publisher, &blob), RCLRT_OK) << each->topic << i;
+        must(each->publish(i, 8));
       }
       system.settle(1);
     }
     system.settle(1000);
   }
 
-  System system{options()};
-  Talker a{"a", rclrt_qos_best_effort(), 3};
-  Talker b{"b", rclrt_qos_best_effort(), 4};
-  Talker c{"c", rclrt_qos_reliable(), 5};
+  Started system{[](auto & with) {
+    with.framing = GetParam();
+    with.byte_ns = 1000;
+  }};
+  Talker a{system, "a", rclrt_qos_best_effort(), 3};
+  Talker b{system, "b", rclrt_qos_best_effort(), 4};
+  Talker c{system, "c", rclrt_qos_reliable(), 5};
+  std::map<char, std::vector<uint32_t>> arrived;
   std::string order;
-  std::vector<uint32_t> all = [] {
-    std::vector<uint32_t> numbers(kCount);
-    std::iota(numbers.begin(), numbers.end(), 0U);
-    return numbers;
-  }();
+  const std::vector<uint32_t> all = up_to(kCount);
 };
 
 TEST_P(Reordering, by_stream_loses_and_repeats_nothing_on_the_way_to_the_agent)
 {
   late(true);
   publish();
-  for (const auto * each : {&a, &b, &c}) {
-    EXPECT_EQ(each->arrived, all) << each->topic;
+  for (const char each : {'a', 'b', 'c'}) {
+    EXPECT_EQ(arrived[each], all) << each;
   }
   EXPECT_EQ(system.daemon.counters.retransmitted, 0U);
   std::string in_turn;
@@ -420,28 +342,23 @@ TEST_P(Reordering, within_a_stream_costs_best_effort_messages_and_repeats)
 {
   late(false);
   publish();
-  EXPECT_LT(a.arrived.size() + b.arrived.size(), 2 * kCount)
+  EXPECT_LT(arrived['a'].size() + arrived['b'].size(), 2 * kCount)
     << "the agent drops what was overtaken";
-  EXPECT_TRUE(std::is_sorted(a.arrived.begin(), a.arrived.end()));
-  EXPECT_EQ(c.arrived, all);
+  EXPECT_TRUE(std::is_sorted(arrived['a'].begin(), arrived['a'].end()));
+  EXPECT_EQ(arrived['c'], all);
   EXPECT_GT(system.daemon.counters.retransmitted, 0U);
 }
 
 TEST_P(Reordering, by_stream_loses_and_repeats_nothing_on_the_way_from_the_agent)
 {
-  Listener best_effort(system);
-  Listener reliable(system);
-  ASSERT_EQ(best_effort.init("x", rclrt_qos_best_effort()), RCLRT_OK);
-  ASSERT_EQ(reliable.init("y"), RCLRT_OK);
-  ASSERT_EQ(best_effort.add(3), RCLRT_OK);
-  ASSERT_EQ(reliable.add(2), RCLRT_OK);
+  Listener best_effort(system, "x", rclrt_qos_best_effort(), 3);
+  Listener reliable(system, "y");
   system.spin_for(100);
   const auto before = system.daemon.counters;
   late(true);
   for (uint32_t i = 0; i < kCount; ++i) {
     system.agent.publish("rt/x", number(i));
-    system.agent.publish("rt/y", number(i));
-    system.arm_agent();
+    system.publish("rt/y", number(i));
     system.spin_for(1);
   }
   system.spin_for(1000);

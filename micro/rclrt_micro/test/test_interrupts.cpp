@@ -187,10 +187,10 @@ INSTANTIATE_TEST_SUITE_P(All, Interrupts, ::testing::ValuesIn(cases()), [](const
 // Whoever has read the clock may be interrupted by whoever publishes a little later.
 TEST(Clock, what_is_published_after_it_was_read_is_neither_given_up_nor_asked_for)
 {
-  RigOptions options;
-  options.byte_ns = 0;
-  options.policy.lifetime_ns = 500 * kMs;
-  Rig rig(options);
+  Rig rig([&](auto & with) {
+    with.byte_ns = 0;
+    with.policy.lifetime_ns = 500 * kMs;
+  });
   rclrt_output_stream stream{};
   rclrt_daemon_add_output(&rig.daemon, &stream, 0x83);
   rig.open(0x83);
@@ -392,8 +392,7 @@ TEST(Start, may_be_come_in_between_at_every_point_first_and_again)
         seen.onwards = true;
         seen.come_in = come_in;
         seen.begin();
-        ASSERT_EQ(
-          rclrt_daemon_init(&rig.daemon, &config, &rig.port.port, &rig.port.transport), RCLRT_OK);
+        must(rclrt_daemon_init(&rig.daemon, &config, &rig.port.port, &rig.port.transport));
         seen.end();
         points = seen.count();
       }

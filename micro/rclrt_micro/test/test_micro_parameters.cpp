@@ -33,10 +33,9 @@ protected:
     with.capacity = 512;
     with.byte_ns = 10'000;
     system = std::make_unique<System>(with);
-    ASSERT_EQ(rclrt_session_connect(&system->session, 5000 * kMs), RCLRT_OK);
-    ASSERT_EQ(rclrt_node_init(&system->node, &system->session, "board/arm", 0), RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_parameters_init(&parameters, &system->node, &system->executor, table, 5, 3), RCLRT_OK);
+    must(rclrt_session_connect(&system->session, 5000 * kMs));
+    must(rclrt_node_init(&system->node, &system->session, "board/arm", 0));
+    must(rclrt_parameters_init(&parameters, &system->node, &system->executor, table, 5, 3));
     parameters.context = this;
     parameters.may_change =
       [](void *, const rclrt_parameter * of, const rclrt_parameter_value * value) -> const char * {
@@ -296,7 +295,7 @@ TEST_F(Parameters, that_cannot_be_are_refused)
   EXPECT_EQ(
     rclrt_parameters_init(&other, &system->node, &system->executor, table, 5, 3),
     RCLRT_ERR_ARGUMENT);
-  ASSERT_EQ(rclrt_executor_set_semantics(&system->executor, RCLRT_SEMANTICS_LET), RCLRT_OK);
+  must(rclrt_executor_set_semantics(&system->executor, RCLRT_SEMANTICS_LET));
   EXPECT_EQ(
     rclrt_parameters_init(&other, &system->node, &system->executor, table, 2, 3),
     RCLRT_ERR_UNSUPPORTED);
@@ -311,18 +310,14 @@ TEST_F(Parameters, beside_them_what_the_program_says_is_on_rosout)
   } seen;
   rclrt_subscription subscription;
   rclrt_rosout rosout;
-  ASSERT_EQ(
-    rclrt_subscription_init(
-      &subscription, &system->node, &rcl_interfaces__msg__Log__type, "/rosout",
-      rclrt_qos_reliable()),
-    RCLRT_OK);
-  ASSERT_EQ(
-    rclrt_executor_add_subscription(
-      &system->executor, &subscription, &seen.log,
-      [](void * context, const void *) { ++static_cast<Seen *>(context)->count; }, &seen, 1,
-      RCLRT_ON_NEW_DATA),
-    RCLRT_OK);
-  ASSERT_EQ(rclrt_rosout_init(&rosout, &system->node, 0), RCLRT_OK);
+  must(rclrt_subscription_init(
+    &subscription, &system->node, &rcl_interfaces__msg__Log__type, "/rosout",
+    rclrt_qos_reliable()));
+  must(rclrt_executor_add_subscription(
+    &system->executor, &subscription, &seen.log,
+    [](void * context, const void *) { ++static_cast<Seen *>(context)->count; }, &seen, 1,
+    RCLRT_ON_NEW_DATA));
+  must(rclrt_rosout_init(&rosout, &system->node, 0));
   system->spin_for(200);
   system->session.clock_offset_ns = 1'700'000'000'500'000'000;
   EXPECT_EQ(RCLRT_LOG(&rosout, DEBUG, "not sent"), RCLRT_OK);
@@ -344,8 +339,8 @@ TEST_F(Parameters, beside_them_what_the_program_says_is_on_rosout)
 TEST(Names, are_full_ones_in_the_namespace_of_their_node)
 {
   System system;
-  ASSERT_EQ(rclrt_session_connect(&system.session, 5000 * kMs), RCLRT_OK);
-  ASSERT_EQ(rclrt_node_init(&system.node, &system.session, "/board/arm", 0), RCLRT_OK);
+  must(rclrt_session_connect(&system.session, 5000 * kMs));
+  must(rclrt_node_init(&system.node, &system.session, "/board/arm", 0));
   std::vector<std::string> topics;
   system.agent.on_data = [&topics](const std::string & topic, const Agent::Bytes &) {
     topics.push_back(topic);
@@ -356,17 +351,14 @@ TEST(Names, are_full_ones_in_the_namespace_of_their_node)
   const char * const names[] = {"chatter", "/chatter",       "~/state", "~/x",
                                 "/a/b",    "/board/chatter", "chat"};
   for (const bool remapped : {false, true}) {
-    ASSERT_EQ(
-      rclrt_node_set_remaps(&system.node, remaps, remapped ? uint8_t{3} : uint8_t{0}), RCLRT_OK);
+    must(rclrt_node_set_remaps(&system.node, remaps, remapped ? uint8_t{3} : uint8_t{0}));
     for (const char * name : names) {
       rclrt_publisher publisher;
       const Blob blob;
-      ASSERT_EQ(
-        rclrt_publisher_init(&publisher, &system.node, &kBlob, name, rclrt_qos_reliable(), 1),
-        RCLRT_OK);
-      ASSERT_EQ(rclrt_publish(&publisher, &blob), RCLRT_OK);
+      must(rclrt_publisher_init(&publisher, &system.node, &kBlob, name, rclrt_qos_reliable(), 1));
+      must(rclrt_publish(&publisher, &blob));
       system.spin_for(100);
-      ASSERT_EQ(rclrt_publisher_fini(&publisher), RCLRT_OK);
+      must(rclrt_publisher_fini(&publisher));
     }
   }
   const std::vector<std::string> wanted = {

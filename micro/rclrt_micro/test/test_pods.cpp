@@ -189,11 +189,7 @@ TEST(Pods, with_levels_it_waits_for_none)
 // Preemption levels and budgets, in virtual time.
 TEST_F(Program, levels_preempt_in_the_middle_of_a_callback_but_not_below_a_ceiling)
 {
-  rclrt_micro::SimLevels levels(system.world, system.port, [this](unsigned level) {
-    rclrt_executor_run_level(&system.executor, level);
-  });
-  const uint8_t floors[] = {0, 10, 20};
-  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 3), RCLRT_OK);
+  auto & levels = use_levels({0, 10, 20});
   auto & low = guard("low", 3, 10 * kMs);
   auto & low2 = guard("low2", 5, 1 * kMs);
   auto & high = guard("high", 25, 1 * kMs);
@@ -224,7 +220,7 @@ TEST_F(Program, a_level_takes_only_its_own_callbacks)
 {
   rclrt_micro::SimLevels levels(system.world, system.port, [](unsigned) {});
   const uint8_t floors[] = {0, 10, 20};
-  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 3), RCLRT_OK);
+  must(rclrt_executor_use_levels(&system.executor, floors, 3));
   auto & low = guard("low", 9, 0);
   auto & middle = guard("middle", 10, 0);
   auto & high = guard("high", 20, 0);
@@ -245,7 +241,6 @@ class Storm : public Program
 protected:
   void SetUp() override
   {
-    Program::SetUp();
     auto & added = job("u", 1 * kMs);
     EXPECT_EQ(
       rclrt_executor_add_guard(
@@ -277,7 +272,7 @@ TEST_F(Storm, with_a_budget_others_come_first_when_it_is_used_up_and_it_goes_on_
   auto & lowest = guard("lowest", 0);
   rclrt_budget budget;
   rclrt_budget_init(&budget, 2, 20 * kMs);
-  ASSERT_EQ(rclrt_callback_set_budget(&storm->callback, &budget), RCLRT_OK);
+  must(rclrt_callback_set_budget(&storm->callback, &budget));
   rclrt_guard_trigger(storm);
   rclrt_guard_trigger(&low.guard);
   rclrt_guard_trigger(&lowest.guard);
@@ -303,12 +298,12 @@ TEST_F(Storm, with_levels_it_waits_until_its_budget_is_full_again)
   });
   rclrt_executor_remove(&system.executor, &storm->callback);
   const uint8_t floors[] = {0, 5};
-  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_OK);
-  ASSERT_EQ(rclrt_executor_add(&system.executor, &storm->callback, 9, RCLRT_ON_NEW_DATA), RCLRT_OK);
+  must(rclrt_executor_use_levels(&system.executor, floors, 2));
+  must(rclrt_executor_add(&system.executor, &storm->callback, 9, RCLRT_ON_NEW_DATA));
   auto & low = guard("low", 1, 5 * kMs);
   rclrt_budget budget;
   rclrt_budget_init(&budget, 3, 10 * kMs);
-  ASSERT_EQ(rclrt_callback_set_budget(&storm->callback, &budget), RCLRT_OK);
+  must(rclrt_callback_set_budget(&storm->callback, &budget));
   const uint64_t now = system.world.now_ns();
   system.world.at(now + 1, [&] {
     rclrt_guard_trigger(storm);

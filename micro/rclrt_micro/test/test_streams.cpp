@@ -13,13 +13,26 @@ constexpr uint8_t kReliable = 0x83;
 
 struct Endpoint
 {
-  explicit Endpoint(Rig & rig, uint8_t id = kReliable)
+  explicit Endpoint(Rig & rig, uint8_t id = kReliable) : daemon(rig.daemon)
   {
     rclrt_daemon_add_output(&rig.daemon, &output, id);
     rclrt_daemon_add_input(&rig.daemon, &input, id, assembly.data(), 4096);
     rclrt_daemon_add_sink(&rig.daemon, &sink, 0x16, id, 3);
+    rig.to_agent.faults = rig.to_client.faults = {};
     rig.open(id);
+    rig.to_agent.faults = rig.to_client.faults = rig.options.faults;
   }
+  // The numbers that have come.
+  std::vector<uint32_t> take()
+  {
+    std::vector<uint32_t> numbers;
+    for (const auto & data : take_all(daemon, sink)) {
+      numbers.push_back(number(data));
+    }
+    return numbers;
+  }
+
+  rclrt_daemon & daemon;
   rclrt_output_stream output{};
   rclrt_input_stream input{};
   rclrt_sink sink{};
@@ -41,31 +54,45 @@ RigOptions fast(rclrt_framing framing, double fault)
   return options;
 }
 
-void hundred_thousand_to_the_agent(const RigOptions & options)
+// A hundred thousand messages arrive once and in order, or it takes too long. `send` sends the next if it can.
+template <typename Send, typename Take>
+void hundred_thousand(Rig & rig, const Send & send, const Take & take)
 {
-  Rig rig(options);
-  RigOptions clean = options;
-  rig.to_agent.faults = rig.to_client.faults = {};
-  Endpoint end(rig);
-  rig.to_agent.faults = rig.to_client.faults = clean.faults;
-  uint32_t arrived = 0;
-  rig.agent.on_data = [&arrived](const std::string &, const Agent::Bytes & data) {
-    ASSERT_EQ(number(data), arrived);
-    arrived++;
-  };
   constexpr uint32_t kCount = 100'000;
   uint32_t next = 0;
+  uint32_t arrived = 0;
   while (arrived < kCount) {
-    ASSERT_LT(rig.world.now_ns(), 40'000'000 * kMs) << "stalled at " << arrived;
-    while (next < kCount && rig.write(end.output, 3, number(next)) == RCLRT_OK) {
+    ASSERT_LT(rig.world.now_ns(), 80'000'000 * kMs) << "stalled at " << arrived;
+    while (next < kCount && send(next)) {
       next++;
     }
     rig.world.step(rig.world.now_ns() + 100 * kMs);
+    for (const uint32_t each : take()) {
+      ASSERT_EQ(each, arrived);
+      arrived++;
+    }
     rig.sent_by_agent.clear();
     rig.sent_by_client.clear();
   }
-  rig.settle(5000);
   EXPECT_EQ(arrived, kCount);
+}
+
+void hundred_thousand_to_the_agent(const RigOptions & options)
+{
+  Rig rig(options);
+  Endpoint end(rig);
+  std::vector<uint32_t> came, taken;
+  rig.agent.on_data = [&came](const std::string &, const Agent::Bytes & data) {
+    came.push_back(number(data));
+  };
+  hundred_thousand(
+    rig, [&](uint32_t next) { return rig.write(end.output, 3, number(next)) == RCLRT_OK; },
+    [&]() -> const auto & {
+      taken.clear();
+      taken.swap(came);
+      return taken;
+    });
+  rig.settle(5000);
   EXPECT_TRUE(rclrt_daemon_confirmed(&rig.daemon, &end.output));
   EXPECT_TRUE(rclrt_daemon_idle(&rig.daemon));
 }
@@ -84,29 +111,18 @@ TEST(Streams, the_same_over_datagrams_that_also_overtake_each_other)
 
 TEST(Streams, a_hundred_thousand_messages_come_from_the_agent_once_and_in_order_over_a_bad_line)
 {
-  RigOptions options = fast(RCLRT_FRAMING_SERIAL, 0.3);
-  Rig rig(options);
-  rig.to_agent.faults = rig.to_client.faults = {};
+  Rig rig(fast(RCLRT_FRAMING_SERIAL, 0.3));
   Endpoint end(rig);
-  rig.to_agent.faults = rig.to_client.faults = options.faults;
-  constexpr uint32_t kCount = 100'000;
-  uint32_t next = 0;
-  uint32_t arrived = 0;
-  while (arrived < kCount) {
-    ASSERT_LT(rig.world.now_ns(), 80'000'000 * kMs) << "stalled at " << arrived;
-    while (next < kCount && rig.agent.unacknowledged(kReliable) < 16) {
-      rig.agent.publish("t", number(next++));
-      rig.arm_agent();
-    }
-    rig.world.step(rig.world.now_ns() + 100 * kMs);
-    for (const auto & data : take_all(rig.daemon, end.sink)) {
-      ASSERT_EQ(number(data), arrived);
-      arrived++;
-    }
-    rig.sent_by_agent.clear();
-    rig.sent_by_client.clear();
-  }
-  EXPECT_EQ(arrived, kCount);
+  hundred_thousand(
+    rig,
+    [&](uint32_t next) {
+      if (rig.agent.unacknowledged(kReliable) >= 16) {
+        return false;
+      }
+      rig.publish("t", number(next));
+      return true;
+    },
+    [&] { return end.take(); });
   EXPECT_GT(rig.daemon.counters.broken_frames + rig.daemon.counters.bad_checksums, 0U);
   EXPECT_GT(rig.daemon.counters.duplicates, 0U);
 }
@@ -116,9 +132,7 @@ TEST(Streams, messages_longer_than_a_frame_survive_a_bad_line_in_both_directions
   RigOptions options = fast(RCLRT_FRAMING_SERIAL, 0.2);
   options.capacity = 128;
   Rig rig(options);
-  rig.to_agent.faults = rig.to_client.faults = {};
   Endpoint end(rig);
-  rig.to_agent.faults = rig.to_client.faults = options.faults;
   uint32_t echoed = 0;
   uint32_t next = 0;
   // Of four fragments, and every tenth of 18: more than the window, and of which nodes hold a part.
@@ -129,16 +143,8 @@ TEST(Streams, messages_longer_than_a_frame_survive_a_bad_line_in_both_directions
     ASSERT_LT(rig.world.now_ns(), 8'000'000 * kMs) << "stalled at " << echoed;
     if (
       next < 500 && rig.daemon.rest.stream == nullptr) {  // it stays as it is until its end is cut
-      const uint32_t length = 4 + 4 * words_of(next);
-      submessage = {
-        RCLRT_WRITE_DATA,
-        1,
-        static_cast<uint8_t>(length),
-        static_cast<uint8_t>(length >> 8),
-        0,
-        14,
-        0,
-        0x15};
+      const auto length = static_cast<uint16_t>(4 + 4 * words_of(next));
+      submessage = {RCLRT_WRITE_DATA, 1, low_byte(length), high_byte(length), 0, 14, 0, 0x15};
       for (uint32_t i = 0; i < words_of(next); ++i) {
         const auto word = number(next + i);
         submessage.insert(submessage.end(), word.begin(), word.end());
@@ -162,18 +168,14 @@ TEST(Streams, messages_longer_than_a_frame_survive_a_bad_line_in_both_directions
 
 TEST(Streams, fragments_have_the_bytes_of_the_peer)
 {
-  RigOptions options;
-  options.capacity = 508;
-  Rig rig(options);
+  Rig rig([](auto & with) { with.capacity = 508; });
   Endpoint end(rig, 0x80);
   end.output.next = end.output.sent = end.output.first_unacked = 8;  // where the capture is
   Agent::Bytes submessage = {RCLRT_WRITE_DATA, 1, 0xB4, 0x04, 0x00, 0x16, 0x00, 0x15};
   for (int i = 0; i < 1200; ++i) {
     submessage.push_back(static_cast<uint8_t>(i));
   }
-  ASSERT_EQ(
-    rclrt_daemon_send_long(&rig.daemon, &end.output, 3, submessage.data(), submessage.size()),
-    RCLRT_OK);
+  must(rclrt_daemon_send_long(&rig.daemon, &end.output, 3, submessage.data(), submessage.size()));
   rig.settle(200);
   std::vector<Agent::Bytes> expected;
   for (const auto & captured : read_captures()) {
@@ -212,7 +214,7 @@ std::vector<Agent::Bytes> captured(const std::string & section, bool from_client
 void fast_forward(Rig & rig, Endpoint & end, uint16_t next)
 {
   for (uint16_t i = 0; i < next; ++i) {
-    ASSERT_EQ(rig.write(end.output, 3, number(0)), RCLRT_OK);
+    must(rig.write(end.output, 3, number(0)));
     rig.settle(50);
     (void)take_all(rig.daemon, end.sink);
     (void)take_all(rig.daemon, rig.daemon.others);
@@ -256,13 +258,13 @@ TEST(Streams, a_message_lost_between_two_others_is_the_only_one_sent_again)
   forget_reader(rig);
   fast_forward(rig, end, 5);
   const auto expected = captured("3 reliable messages", true);
-  ASSERT_EQ(rig.write(end.output, 3, number(0x60), 19), RCLRT_OK);
+  must(rig.write(end.output, 3, number(0x60), 19));
   rig.settle(5);
   rig.to_agent.faults.loss = 1;
-  ASSERT_EQ(rig.write(end.output, 3, number(0x61), 20), RCLRT_OK);
+  must(rig.write(end.output, 3, number(0x61), 20));
   rig.settle(5);
   rig.to_agent.faults.loss = 0;
-  ASSERT_EQ(rig.write(end.output, 3, number(0x62), 21), RCLRT_OK);
+  must(rig.write(end.output, 3, number(0x62), 21));
   rig.settle(50);
   ASSERT_EQ(expected.size(), 3U);
   EXPECT_EQ(rig.sent_by_client, (std::vector<Agent::Bytes>{expected[0], expected[2], expected[1]}));
@@ -277,7 +279,7 @@ TEST(Streams, a_lost_acknowledgement_is_asked_for_after_silence)
   forget_reader(rig);
   fast_forward(rig, end, 8);
   rig.to_client.faults.loss = 1;
-  ASSERT_EQ(rig.write(end.output, 3, number(0x70), 22), RCLRT_OK);
+  must(rig.write(end.output, 3, number(0x70), 22));
   rig.settle(50);
   rig.to_client.faults.loss = 0;
   rig.settle(60);
@@ -294,7 +296,7 @@ TEST(Streams, a_lost_last_message_is_found_by_a_heartbeat)
   forget_reader(rig);
   fast_forward(rig, end, 9);
   rig.to_agent.faults.loss = 1;
-  ASSERT_EQ(rig.write(end.output, 3, number(0x71), 23), RCLRT_OK);
+  must(rig.write(end.output, 3, number(0x71), 23));
   rig.settle(50);
   rig.to_agent.faults.loss = 0;
   rig.settle(100);
@@ -325,10 +327,9 @@ TEST(Streams, data_that_was_lost_is_asked_for_when_the_agent_sends_a_heartbeat)
   rig.to_client.faults.loss = 0;
   rig.arm_agent();
   rig.settle(250);
-  const auto data = take_all(rig.daemon, end.sink);
+  const auto numbers = end.take();
   rig.settle(10);
-  ASSERT_EQ(data.size(), 1U);
-  EXPECT_EQ(number(data[0]), 0x57U);
+  EXPECT_EQ(numbers, std::vector<uint32_t>{0x57U});
   auto expected = captured("DATA on the reliable stream dropped", true);
   expected.erase(expected.begin());  // the write that caused it
   EXPECT_EQ(rig.sent_by_client, expected);
@@ -354,18 +355,13 @@ TEST(Streams, best_effort_data_that_was_overtaken_is_dropped_and_counted)
 {
   Rig rig(datagrams());
   Endpoint end(rig, 0x02);
-  rig.to_client.faults.jitter_ns = 0;
-  Agent::Bytes first;
   rig.agent.publish("t", number(1));
   rig.agent.publish("t", number(2));
   ASSERT_EQ(rig.sent_by_agent.size(), 2U);
-  std::swap(rig.sent_by_agent[0], rig.sent_by_agent[1]);
-  for (const auto & message : rig.sent_by_agent) {
-    rclrt_daemon_received(&rig.daemon, message.data(), message.size());
-  }
-  const auto data = take_all(rig.daemon, end.sink);
-  ASSERT_EQ(data.size(), 1U);
-  EXPECT_EQ(number(data[0]), 2U);
+  rig.receive(rig.sent_by_agent[1]);
+  rig.receive(rig.sent_by_agent[0]);
+  const auto numbers = end.take();
+  EXPECT_EQ(numbers, std::vector<uint32_t>{2U});
   EXPECT_EQ(rig.daemon.counters.late, 1U);
 }
 
@@ -380,11 +376,9 @@ TEST(Streams, what_the_agent_gives_up_is_skipped_and_counted)
   rig.agent.publish("t", number(1));
   rig.settle(1);
   EXPECT_TRUE(take_all(rig.daemon, end.sink).empty()) << "number 0 is missing";
-  const auto heartbeat = from_hex("810000000b0105000100010080");
-  rclrt_daemon_received(&rig.daemon, heartbeat.data(), heartbeat.size());
-  const auto data = take_all(rig.daemon, end.sink);
-  ASSERT_EQ(data.size(), 1U);
-  EXPECT_EQ(number(data[0]), 1U);
+  rig.receive(message_of(0, 0, {heartbeat(0x80, 1, 1)}));
+  const auto numbers = end.take();
+  EXPECT_EQ(numbers, std::vector<uint32_t>{1U});
   EXPECT_EQ(rig.daemon.counters.skipped, 1U);
 }
 
@@ -394,12 +388,10 @@ TEST(Streams, acknowledgements_of_what_was_never_sent_change_nothing)
   Endpoint end(rig, 0x80);
   forget_reader(rig);
   rig.to_agent.faults.loss = 1;
-  ASSERT_EQ(rig.write(end.output, 3, number(1)), RCLRT_OK);
+  must(rig.write(end.output, 3, number(1)));
   rig.settle(1);
-  for (const auto * hex :
-       {"810000000a0105000500000080", "810000000a010500ff7fffff80", "810000000a0105000000000081"}) {
-    const auto bytes = from_hex(hex);
-    rclrt_daemon_received(&rig.daemon, bytes.data(), bytes.size());
+  for (const auto & part : {acknack(0x80, 5), acknack(0x80, 0x7FFF, 0xFFFF), acknack(0x81, 0)}) {
+    rig.receive(message_of(0, 0, {part}));
   }
   EXPECT_FALSE(rclrt_daemon_confirmed(&rig.daemon, &end.output));
   rig.to_agent.faults.loss = 0;

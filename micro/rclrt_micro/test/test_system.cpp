@@ -61,11 +61,10 @@ TEST(System, publishes_messages_longer_than_a_frame_if_it_has_room_for_them)
 {
   for (const bool has_room : {false, true}) {
     Board board(has_room ? system_with_long_messages() : system_without_long_messages());
-    ASSERT_EQ(board.start(5000 * kMs), RCLRT_OK);
+    must(board.start(5000 * kMs));
     rclrt_publisher publisher;
-    ASSERT_EQ(
-      rclrt_publisher_init(&publisher, board.system->node, &kText, "t", rclrt_qos_reliable(), 1),
-      RCLRT_OK);
+    must(
+      rclrt_publisher_init(&publisher, board.system->node, &kText, "t", rclrt_qos_reliable(), 1));
     std::vector<Agent::Bytes> came;
     board.rig.agent.on_data = [&came](const std::string &, const Agent::Bytes & data) {
       came.push_back(data);
@@ -94,19 +93,19 @@ TEST(System, publishes_messages_longer_than_a_frame_if_it_has_room_for_them)
 TEST(System, goes_on_with_all_else_while_a_long_message_is_sent)
 {
   Board board(system_with_long_messages());
-  ASSERT_EQ(board.start(5000 * kMs), RCLRT_OK);
+  must(board.start(5000 * kMs));
   rclrt_publisher bulk, urgent, late;
   const auto node = board.system->node;
   const auto qos = rclrt_qos_reliable();
-  ASSERT_EQ(rclrt_publisher_init(&bulk, node, &kText, "bulk", qos, 1), RCLRT_OK);
-  ASSERT_EQ(rclrt_publisher_init(&urgent, node, &kText, "urgent", qos, 9), RCLRT_OK);
+  must(rclrt_publisher_init(&bulk, node, &kText, "bulk", qos, 1));
+  must(rclrt_publisher_init(&urgent, node, &kText, "urgent", qos, 9));
   std::vector<std::pair<std::string, Agent::Bytes>> came;
   board.rig.agent.on_data = [&came](const std::string & topic, const Agent::Bytes & data) {
     came.emplace_back(topic, data);
   };
   const Blob blob{1, 18'000};
   const Blob brief{2, 40};
-  ASSERT_EQ(rclrt_publish(&bulk, &blob), RCLRT_OK);
+  must(rclrt_publish(&bulk, &blob));
   EXPECT_EQ(rclrt_publish(&bulk, &brief), RCLRT_ERR_AGAIN);
   EXPECT_EQ(rclrt_publish(&urgent, &blob), RCLRT_ERR_AGAIN) << "one at a time";
   board.rig.settle(100);
@@ -119,9 +118,9 @@ TEST(System, goes_on_with_all_else_while_a_long_message_is_sent)
   ASSERT_EQ(came.size(), 2U);
   EXPECT_EQ(came[1].second, text_of(blob));
   // A publisher that goes, and an agent that forgets, end it; then others can be sent.
-  ASSERT_EQ(rclrt_publish(&bulk, &blob), RCLRT_OK);
+  must(rclrt_publish(&bulk, &blob));
   EXPECT_EQ(rclrt_publisher_fini(&bulk), RCLRT_OK);
-  ASSERT_EQ(rclrt_publish(&urgent, &blob), RCLRT_OK);
+  must(rclrt_publish(&urgent, &blob));
   board.rig.settle(100);
   board.rig.agent.restart();
   for (int i = 0; i < 100; ++i) {
@@ -130,7 +129,7 @@ TEST(System, goes_on_with_all_else_while_a_long_message_is_sent)
   }
   EXPECT_TRUE(board.system->session->connected);
   came.clear();
-  ASSERT_EQ(rclrt_publish(&urgent, &blob), RCLRT_OK);
+  must(rclrt_publish(&urgent, &blob));
   board.rig.settle(3000);
   ASSERT_EQ(came.size(), 1U);
   EXPECT_EQ(came[0].second, text_of(blob));
@@ -197,11 +196,9 @@ Agent::Bytes status(uint16_t sequence, uint8_t value)
 
 TEST(Answers, ahead_of_their_turn_come_again_where_nothing_is_read)
 {
-  System system;
-  ASSERT_NO_FATAL_FAILURE(system.start());
+  Started system;
   const auto receive = [&](const Agent::Bytes & message) {
-    const auto frame = Deframer::frame(RCLRT_FRAMING_SERIAL, message, 0);
-    rclrt_daemon_received(&system.daemon, frame.data(), frame.size());
+    system.receive(message);
     rclrt_session_handle(&system.session);
   };
   const rclrt_input_stream & stream = system.session.reliable_in;
@@ -221,25 +218,22 @@ TEST(Answers, ahead_of_their_turn_come_again_where_nothing_is_read)
 
 TEST(Answers, reach_a_program_that_only_publishes_over_a_bad_line)
 {
-  RigOptions bad;
-  bad.faults.loss = 0.2;
-  bad.faults.duplication = 0.2;
-  bad.faults.corruption = 0.1;
-  System system(bad);
+  System system([](auto & with) {
+    with.faults.loss = 0.2;
+    with.faults.duplication = 0.2;
+    with.faults.corruption = 0.1;
+  });
   system.session.answer_timeout_ns = 60'000 * kMs;
-  ASSERT_EQ(rclrt_session_connect(&system.session, 60'000 * kMs), RCLRT_OK);
-  ASSERT_EQ(rclrt_node_init(&system.node, &system.session, "node", 0), RCLRT_OK);
-  rclrt_publisher publisher;
-  ASSERT_EQ(
-    rclrt_publisher_init(&publisher, &system.node, &kBlob, "t", rclrt_qos_reliable(), 1), RCLRT_OK);
+  must(rclrt_session_connect(&system.session, 60'000 * kMs));
+  must(rclrt_node_init(&system.node, &system.session, "node", 0));
+  Talker publisher(system);
   std::vector<uint32_t> numbers;
   system.agent.on_data = [&numbers](const std::string &, const Agent::Bytes & data) {
     numbers.push_back(number(data));
   };
   std::vector<uint32_t> wanted;
   for (uint32_t i = 0; i < 100; ++i) {
-    const Blob blob{i, 20};
-    while (rclrt_publish(&publisher, &blob) != RCLRT_OK) {
+    while (publisher.publish(i) != RCLRT_OK) {
       system.spin_for(100);
     }
     wanted.push_back(i);
@@ -328,10 +322,8 @@ protected:
   void begin(uint32_t capacity = 64)
   {
     ring.resize(capacity);
-    ASSERT_EQ(
-      rclrt_trace_init(
-        &trace, &system.executor, ring.data(), capacity, entries, uint16_t{4}, kBoot),
-      RCLRT_OK);
+    must(rclrt_trace_init(
+      &trace, &system.executor, ring.data(), capacity, entries, uint16_t{4}, kBoot));
   }
 
   Bytes read(size_t size)
@@ -359,7 +351,7 @@ TEST_F(Traced, jobs_have_their_times_and_what_released_them)
        {std::pair{&fast.timer.callback, &fast.name},
         {&button.guard.callback, &button.name},
         {&command.subscription.callback, &command.name}}) {
-    ASSERT_EQ(rclrt_trace_callback(&trace, callback, name->c_str()), RCLRT_OK);
+    must(rclrt_trace_callback(&trace, callback, name->c_str()));
   }
   const uint64_t start = start_ns();
   system.world.at(start + 11 * kMs, [&] { rclrt_guard_trigger(&button.guard); });
@@ -419,7 +411,7 @@ TEST_F(Traced, a_timer_that_is_noticed_late_was_released_in_time)
   timer("/long", 10, 1, 4 * kMs);
   auto & late = timer("/late", 12, 1, 1 * kMs);
   begin();
-  ASSERT_EQ(rclrt_trace_callback(&trace, &late.timer.callback, "/late"), RCLRT_OK);
+  must(rclrt_trace_callback(&trace, &late.timer.callback, "/late"));
   spin_until(16);
   const auto jobs_of = File(read(1000)).of("/late");
   ASSERT_EQ(jobs_of.size(), 1U);
@@ -431,7 +423,7 @@ TEST_F(Traced, what_the_ring_has_lost_is_counted_and_the_newest_stay)
 {
   auto & each = guard("/g", 1, 1 * kMs);
   begin(4);
-  ASSERT_EQ(rclrt_trace_callback(&trace, &each.guard.callback, "/g"), RCLRT_OK);
+  must(rclrt_trace_callback(&trace, &each.guard.callback, "/g"));
   for (int i = 0; i < 7; ++i) {
     rclrt_guard_trigger(&each.guard);
     system.spin_for(2);
@@ -446,16 +438,12 @@ TEST_F(Traced, what_the_ring_has_lost_is_counted_and_the_newest_stay)
 
 TEST_F(Traced, a_job_that_another_level_has_preempted_knows_no_time_of_its_own)
 {
-  rclrt_micro::SimLevels levels(system.world, system.port, [this](unsigned level) {
-    rclrt_executor_run_level(&system.executor, level);
-  });
-  const uint8_t floors[] = {0, 10};
-  ASSERT_EQ(rclrt_executor_use_levels(&system.executor, floors, 2), RCLRT_OK);
+  use_levels({0, 10});
   auto & low = guard("/low", 3, 10 * kMs);
   auto & high = guard("/high", 12, 1 * kMs);
   begin();
-  ASSERT_EQ(rclrt_trace_callback(&trace, &low.guard.callback, "/low"), RCLRT_OK);
-  ASSERT_EQ(rclrt_trace_callback(&trace, &high.guard.callback, "/high"), RCLRT_OK);
+  must(rclrt_trace_callback(&trace, &low.guard.callback, "/low"));
+  must(rclrt_trace_callback(&trace, &high.guard.callback, "/high"));
   const uint64_t now = system.world.now_ns();
   system.world.at(now + 1 * kMs, [&] { rclrt_guard_trigger(&low.guard); });
   system.world.at(now + 3 * kMs, [&] { rclrt_guard_trigger(&high.guard); });
@@ -478,7 +466,7 @@ TEST_F(Traced, a_message_that_was_spoilt_is_an_empty_job)
 {
   auto & command = subscription("command", 5);
   begin();
-  ASSERT_EQ(rclrt_trace_callback(&trace, &command.subscription.callback, "/command"), RCLRT_OK);
+  must(rclrt_trace_callback(&trace, &command.subscription.callback, "/command"));
   publish("command", 1);
   system.settle(20);
   for (auto & byte : system.ring) {
@@ -496,13 +484,12 @@ TEST_F(Traced, what_is_not_named_is_not_traced_and_callbacks_that_come_back_are_
   auto & named = guard("/named", 1);
   auto & other = guard("/other", 1);
   begin();
-  ASSERT_EQ(rclrt_trace_callback(&trace, &named.guard.callback, "/named"), RCLRT_OK);
+  must(rclrt_trace_callback(&trace, &named.guard.callback, "/named"));
   rclrt_guard_trigger(&named.guard);
   rclrt_guard_trigger(&other.guard);
   system.spin_for(1);
   rclrt_executor_remove(&system.executor, &named.guard.callback);
-  ASSERT_EQ(
-    rclrt_executor_add(&system.executor, &named.guard.callback, 1, RCLRT_ON_NEW_DATA), RCLRT_OK);
+  must(rclrt_executor_add(&system.executor, &named.guard.callback, 1, RCLRT_ON_NEW_DATA));
   rclrt_guard_trigger(&named.guard);
   system.spin_for(1);
   EXPECT_EQ(File(read(1000)).records.size(), 1U);
