@@ -107,7 +107,8 @@ def run(
             enough = all(len(done.jobs.get(name, ())) >= count for name, count in wants.items())
             if enough and time.monotonic() >= began + RUN_S:
                 break
-        os.killpg(child.pid, signal.SIGINT)
+        with suppress(ProcessLookupError):  # It has ended.
+            os.killpg(child.pid, signal.SIGINT)
         try:
             status = child.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:

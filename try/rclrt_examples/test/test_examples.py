@@ -128,7 +128,8 @@ def test_emergency_stop_overtakes_the_reports_that_wait_for_the_line() -> None:
         bench.start_agent("serial", "-b", "115200", "--ros-args", "--params-file", str(settings))
         bench.start(str(board), bench.wire.ends[1])
         assert bench.until(lambda: sum(topic == "stop" for _, topic, _ in came) >= 4)
-        bench.until(lambda: False, 0.5)  # The reports that the last one has overtaken.
+        last = max(number for _, topic, number in came if topic == "stop")
+        assert bench.until(lambda: ("motors", last) in {(topic, n) for _, topic, n in came})
     finally:
         bench.close()
     came.sort()
