@@ -78,6 +78,11 @@ class OurSpin : public Suite
 {
 };
 OVER_OUR_EXECUTORS(OurSpin);
+/// No node beside the one of the process that exits.
+class Exit : public testing::TestWithParam<Kind>
+{
+};
+OVER_OUR_EXECUTORS(Exit);
 
 TEST_P(Spin, without_any_node_ends_by_cancel)
 {
@@ -124,12 +129,14 @@ TEST_P(OurSpin, ends_by_a_cancel_that_came_before_it_and_the_one_after_it_does_n
 }
 
 // The destructors of static objects run then, on the thread that called exit(): nothing may wait for that thread. Of
-// rclcpp's executors one hangs in this and two read what is destroyed.
-TEST_P(OurSpin, exit_in_a_callback_ends_the_process)
+// rclcpp's executors one hangs in this and two read what is destroyed. The node lives on, because its callback runs: in a
+// domain of its own, since a thread of Fast DDS that hears of another participant then reads what is destroyed.
+TEST_P(Exit, in_a_callback_ends_the_process)
 {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const auto spin_and_exit = [] {
     alarm(20);  // a process that hangs ends by a signal
+    setenv("ROS_DOMAIN_ID", std::to_string(215 + getpid() % 18).c_str(), 1);
     init();
     static const auto exits = make_node_in(default_context(), "exits");
     static const auto timer = exits->create_wall_timer(1ms, [] { std::exit(7); });
@@ -575,23 +582,6 @@ TEST_P(OurSpin, polls_nothing_while_nothing_is_ready)
   EXPECT_LE(sleeps() - before, static_cast<int>(threads.size()));
   executor->cancel();
   spinner.join();
-}
-
-TEST_P(OurSpin, traces_jobs_under_the_names_of_their_callbacks)
-{
-  const auto timer = node->create_wall_timer(1ms, [] {});
-  executor->add_node(node);
-  std::this_thread::sleep_for(3ms);
-  executor->spin_some();
-  int of_timer = 0;
-  const auto names = ours(*executor).callback_names();
-  ours(*executor).read_trace([&](const rclrt_job_record & record) {
-    of_timer += rclrt_job_ran(&record) && names.at(record.callback) == "/node/timer/1ms" ? 1 : 0;
-  });
-  EXPECT_EQ(of_timer, 1);
-  EXPECT_EQ(ours(*executor).trace_source().dropped, 0U);
-  EXPECT_EQ(statistics_of("/node/timer/1ms").executed, 1U);
-  EXPECT_EQ(statistics_of("/node/timer/1ms").empty, 0U);
 }
 
 }  // namespace

@@ -126,5 +126,22 @@ TEST_P(Trace, the_jobs_of_a_service_and_of_its_client_name_what_they_have_taken)
   EXPECT_EQ(taken.at("/node/client/echo"), replied);
 }
 
+TEST_P(Trace, has_the_jobs_under_the_names_of_their_callbacks)
+{
+  const auto timer = node->create_wall_timer(1ms, [] {});
+  executor->add_node(node);
+  std::this_thread::sleep_for(3ms);
+  executor->spin_some();
+  int of_timer = 0;
+  const auto names = ours(*executor).callback_names();
+  ours(*executor).read_trace([&](const rclrt_job_record & record) {
+    of_timer += rclrt_job_ran(&record) && names.at(record.callback) == "/node/timer/1ms" ? 1 : 0;
+  });
+  EXPECT_EQ(of_timer, 1);
+  EXPECT_EQ(ours(*executor).trace_source().dropped, 0U);
+  EXPECT_EQ(statistics_of("/node/timer/1ms").executed, 1U);
+  EXPECT_EQ(statistics_of("/node/timer/1ms").empty, 0U);
+}
+
 }  // namespace
 }  // namespace conformance
