@@ -34,6 +34,7 @@ COMMENT = re.compile(r"//.*")
 ALLOWED = {
     "base_class.cpp": ("utex", "rclcpp's: whose nodes and groups belong to the executor"),
     "base_class.hpp": ("mutex", "Humble's: whose nodes and groups belong to the executor"),
+    "contract.cpp": ("Base::", "rclcpp's: nothing but its type is looked at"),
     "ros_clock.cpp": ("get_clock_mutex", "rclcpp's: of whoever spins and looks at clocks"),
     "scheduling.cpp": ("mutex_", "what is asked of entities when they are added"),
     "scx_deadlines.cpp": ("mutex_", "threads that come and go"),

@@ -398,7 +398,6 @@ struct GreetedRig : AgentRig
   {
     require(greet(1) == RCLRT_STATUS_OK, "the agent refuses the client");
   }
-  Session & session() { return *sessions.at(1); }
   // All that waits, without what comes of it.
   void work_all()
   {
