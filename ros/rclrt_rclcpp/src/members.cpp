@@ -102,6 +102,39 @@ rclrt_core::CallbackOptions Spinner::options_for(
   return to;
 }
 
+/// What a job does in the end with the entity that it has locked. If the job is the last that has it, and runs on a thread
+/// of the middleware, another thread lets go of it: the middleware holds locks around the job that the end of the
+/// entity needs. Not covered: somebody else lets go within the nanoseconds after the job has looked.
+template <typename EntityT>
+class Spinner::LetGo
+{
+public:
+  LetGo(Spinner & spinner, std::shared_ptr<EntityT> & entity) : spinner_(spinner), entity_(entity)
+  {
+  }
+  ~LetGo()
+  {
+    if (entity_.use_count() == 1 && rclrt_core::runs_inline()) {
+      spinner_.leave(std::move(entity_));
+    }
+  }
+  LetGo(const LetGo &) = delete;
+  LetGo & operator=(const LetGo &) = delete;
+
+private:
+  Spinner & spinner_;
+  std::shared_ptr<EntityT> & entity_;
+};
+
+void Spinner::leave(std::shared_ptr<const void> entity)
+{
+  {
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(left_mutex_);
+    left_.push_back(std::move(entity));
+  }
+  request_update();
+}
+
 /// `execute(entity)` runs a job and returns whether there was work; `hook(entity, announce)` has `announce`
 /// called when work arrives, and returns an Undo. `announce`: what it needs beside engine and callback.
 template <typename EntityT, typename Execute, typename Hook>
@@ -111,11 +144,12 @@ void Spinner::add(
 {
   const std::weak_ptr<EntityT> weak = entity;
   options.run = [this, weak, execute](const Job &) {
-    const auto present = weak.lock();
+    auto present = weak.lock();
     if (!present) {
       request_update();
       return false;
     }
+    const LetGo let_go(*this, present);
     return execute(present);
   };
   Member member;

@@ -174,7 +174,17 @@ std::vector<std::shared_ptr<rclcpp::CallbackGroup>> Spinner::present_in_order(Ke
 void Spinner::update(const IsNew & is_new)
 {
   Kept kept;  // destroyed after the lock
+  {
+    const std::lock_guard<rclrt_front_end::PiMutex> lock(left_mutex_);
+    kept.swap(left_);
+  }
+  const std::size_t left = kept.size();
   const std::lock_guard<rclrt_front_end::PiMutex> lock(update_mutex_);
+  for (std::size_t i = 0; i < left; ++i) {
+    if (is_known(kept[i].get())) {
+      forget(kept[i].get(), kept);
+    }
+  }
   const auto present = present_in_order(kept);
   const bool by_members = !spins_ && engine_->names_groups_by_members();
   std::vector<const rclcpp::CallbackGroup *> gone;

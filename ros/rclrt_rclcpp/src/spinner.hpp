@@ -197,6 +197,10 @@ private:
     const void * entity, const KnownGroup & group, rclrt_core::CallbackKind kind,
     const std::string & label, uint32_t depth) const;
   void keep(const void * entity, Member member);
+  template <typename EntityT>
+  class LetGo;
+  /// The next update lets go of it. From a job; takes no lock that an update holds meanwhile.
+  void leave(std::shared_ptr<const void> entity);
   template <typename EntityT, typename Execute, typename Hook>
   void add(
     const std::shared_ptr<EntityT> & entity, const KnownGroup & group,
@@ -247,6 +251,8 @@ private:
   std::unordered_map<const void *, Member> members_;
   std::set<std::string> names_;
 
+  rclrt_front_end::PiMutex left_mutex_;    // of left_
+  detail::Kept left_;                      // entities that an update lets go
   rclrt_front_end::PiMutex clocks_mutex_;  // of the clocks below; taken after the one above
   /// Jobs in hear_clock(). Until they have looked themselves the thread that looks now and then does not: what a message
   /// makes due stands in line where that message has arrived.

@@ -179,6 +179,27 @@ TEST_F(Inline, entities_and_nodes_may_come_and_go_at_any_time)
   }
 }
 
+TEST_F(Inline, it_may_let_go_of_its_own_subscription)
+{
+  std::atomic<bool> goes{false};
+  std::atomic<bool> gone{false};
+  std::atomic<int> heard{0};
+  std::shared_ptr<Subscription> subscription;
+  subscription = subscribe([&](const Message &) {
+    if (goes && rclrt_core::runs_inline() && !gone) {
+      subscription.reset();
+      gone = true;
+    }
+  });
+  const auto another = subscribe([&](const Message &) { ++heard; });
+  executor->add_node(node);
+  const Spinning spinning(*executor);
+  goes = true;
+  ASSERT_TRUE(wait_for([&] { return gone.load(); }));
+  const int before = heard;
+  EXPECT_TRUE(wait_for([&] { return heard > before + 10; }));  // that thread goes on
+}
+
 TEST_F(Inline, spinning_may_begin_and_end_at_any_time)
 {
   std::atomic<bool> spins{false};
