@@ -100,6 +100,8 @@ def _wrong_blocks(where: Path, text: str) -> Iterator[str]:
         has_prompt = re.search(r"^ *\$ ", match[2], re.M) is not None
         if match[1] not in LANGUAGES:
             why = f"a block of code of '{match[1]}', not of {', '.join(LANGUAGES)}"
+        elif "```" in match[2]:
+            why = "the end of a block has text behind it, so the block does not end there"
         elif match[1] in ("sh", "console") and has_prompt != (match[1] == "console"):
             why = "a block is sh if all of it is for a shell, console if lines with '$ ' are"
         else:

@@ -217,6 +217,7 @@ GLOSSARY = "# G\n\n| say | not |\n|---|---|\n| timer thread | clock thread, tick
 LANGUAGES = (
     "c", "cmake", "console", "cpp", "dockerfile", "ini", "mermaid", "python", "sh", "text", "yaml",
 )  # fmt: skip
+NO_END = "the end of a block has text behind it, so the block does not end there"
 OF_SHELL = "a block is sh if all of it is for a shell, console if lines with '$ ' are"
 
 
@@ -246,6 +247,7 @@ def test_the_pages_of_this_tree_are_right() -> None:
         ("\n```\na\n```\n", f"a.md:2: a block of code of '', not of {', '.join(LANGUAGES)}"),
         ("```sh\na\n$ b\n```\n", f"a.md:1: {OF_SHELL}"),
         ("```console\na\n```\n", f"a.md:1: {OF_SHELL}"),
+        ("```sh\na\n``` b\n```\n", f"a.md:1: {NO_END}"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, says: str) -> None:
