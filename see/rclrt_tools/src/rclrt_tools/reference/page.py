@@ -265,7 +265,7 @@ def _figure(one: Measurement) -> str:
 
 
 def _range(ones: Sequence[Measurement]) -> str:
-    """Return the medians of some executors, lowest and highest, with who had them."""
+    """Return the lowest and the highest median of some executors, and which executors had them."""
     known = [(p50, one.executor) for one in ones if (p50 := one.percentile(0.5)) is not None]
     if not known:
         return ""
@@ -276,7 +276,7 @@ def _range(ones: Sequence[Measurement]) -> str:
 
 
 def verdict_of(measurements: Sequence[Measurement]) -> Verdict:
-    """Return the verdict: who is best, by how much, and what is to be known beside it."""
+    """Return the verdict: the best executor, its figures, and what is to be known beside them."""
     warnings = [
         f"{name_of(one)} failed: {one.failure.splitlines()[-1]}"
         for one in measurements
