@@ -17,7 +17,7 @@ from rclrt_analysis.bounds.unit import Rows
 from rclrt_analysis.bounds.wait_set import may_precede, queued, windows
 from rclrt_analysis.model import Callback, Kind
 from rclrt_analysis.simulation import simulate
-from test_system_bounds import analysed, bounds, reason, subscription, system_of, timer
+from test_system_bounds import MS, analysed, bounds, reason, subscription, system_of, timer
 
 SINGLE = "{name: e, kind: wait_set_single}"
 REGISTERED = "distro: foxy\n"
@@ -62,10 +62,24 @@ def test_old_distributions_put_timers_first() -> None:
 
 
 def test_a_message_from_within_waits_for_what_is_left_of_the_window() -> None:
-    lines = [timer("a", 16, 2), timer("t", 16, 4), subscription("b", 3, "t")]
-    # All that comes in 12: each of the four once, and "a" again.
+    lines = [timer("a", 5, 3), timer("t", 16, 1), subscription("b", 1, "t")]
     result = analysed(SINGLE, *lines, subscription("c", 1, "a"), rest=REGISTERED)
-    assert bounds(result) == {"a": 12, "t": 14, "b": 12, "c": 13}
+    # "b" and "c" are left after "t", and before "b" come "a" and "t".
+    assert bounds(result)["b"] == 2 + 4 + 1
+
+
+@pytest.mark.parametrize("executor", [SINGLE, "{name: e, kind: events_fifo}"])
+def test_all_that_a_burst_sets_off_ends_with_it(executor: str) -> None:
+    lines = [timer("a", 40, 2), subscription("b", 3, "a"), subscription("c", 4, "b")]
+    lines += [timer("t", 40, 5), subscription("u", 6, "t")]
+    chain = "chains:\n- {name: way, callbacks: [a, b, c], semantics: latency}\n"
+    found = {}
+    for time in (0, 1):
+        rest = f"{chain}overheads: {{transport_ms: {time}}}\n"
+        result = analysed(executor, *lines, rest=rest)
+        found[time] = (result.chains[0].bound or 0) / MS
+    assert found[0] == 2 + 3 + 4 + 5 + 6
+    assert found[1] > 2 * found[0], "between its callbacks others may come again"
 
 
 def test_without_a_known_order_all_of_a_kind_may_come_first() -> None:

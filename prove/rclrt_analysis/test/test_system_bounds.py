@@ -369,13 +369,13 @@ BY_DEADLINE = "{name: e, kind: priority_events, policy: edf}"
 
 
 def test_subscriptions_inherit_a_deadline_or_have_their_own() -> None:
-    lines = [timer("a", 20, 2), timer("c", 50, 6)]
-    # "c" has begun; "b" of the release before is due first, and so is what "a" releases.
+    lines = [timer("a", 10, 2), timer("c", 50, 6)]
     inherited = analysed(BY_DEADLINE, lines[0], subscription("b", 3, "a"), lines[1])
-    assert bounds(inherited) == {"a": 6 + 3 + 2, "b": 6 + 2 + 3, "c": 2 + 3 + 6}
+    # "c" has begun, and nothing that an earlier "a" released is left by then.
+    assert bounds(inherited) == {"a": 6 + 2, "b": 12, "c": 2 + 3 + 6}
     own = analysed(BY_DEADLINE, lines[0], subscription("b", 3, "a", ", deadline_ms: 60"), lines[1])
-    # Due later than "a", so it is waited for only once it has begun, and "a" comes again.
-    assert bounds(own)["a"] == 6 + 2
+    # Due later than the next "a", it waits for both.
+    assert bounds(own) == {"a": 6 + 2, "b": 16, "c": 2 + 3 + 6}
 
 
 # "left" keeps what "a" has sent, due every 20 ms. "right" hands that on with what "b" has sent.

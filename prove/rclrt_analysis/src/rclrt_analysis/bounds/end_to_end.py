@@ -29,6 +29,8 @@ from rclrt_analysis.bounds.result import ChainBound, Hop, Local
 from rclrt_analysis.bounds.taskset import Ints
 from rclrt_analysis.model import Callback, Chain, ExecutorKind, Kind, Policy, System
 
+OWN_TOPICS = "Give the chain topics of its own"
+
 
 class NoBoundError(Exception):
     """Why a chain has no bound."""
@@ -38,7 +40,7 @@ Responses = Mapping[str, Local]
 
 
 def waiting_for_others(
-    system: System, callback: Callback, own: set[str], responses: Responses
+    system: System, callback: Callback, own: set[str], responses: Responses, whole: bool
 ) -> int:
     """Return how long a message waits at most until a set with it, or a newer one, is there, ns.
 
@@ -61,18 +63,24 @@ def waiting_for_others(
     ----------
     own
         The topics that the message may be on.
+    whole
+        See `_gap`.
     """
     others = [topic for topic in callback.triggers if topic not in own]
-    waiting = max((_gap(system, callback, topic, responses) for topic in others), default=0)
     if callback.pairs != APPROXIMATE:
-        return waiting
-    gaps = {topic: _gap(system, callback, topic, responses) for topic in callback.triggers}
-    until = [
-        2 * _longest_gap(system, pivot, responses)
-        + max(gap for topic, gap in gaps.items() if topic != pivot)
-        for pivot in others
-    ]
-    return max(until, default=0)
+        every = (_gap(system, callback, topic, responses, whole) for topic in others)
+        return max(every, default=0)
+    # A later message has the chain's data, too, on a topic that nobody else publishes.
+    mine = [t for t in callback.triggers if t in own and len(system.publishers[t]) == 1]
+    if not mine:
+        raise NoBoundError(f"'{callback.name}' may pair messages of others. {OWN_TOPICS}")
+    gaps = {topic: _gap(system, callback, topic, responses, whole) for topic in callback.triggers}
+
+    def until(pivot: str) -> int:
+        later = max((gap for topic, gap in gaps.items() if topic != pivot), default=0)
+        return 2 * _longest_gap(system, pivot, responses) + later
+
+    return min(max((until(p) for p in callback.triggers if p != t), default=0) for t in mine)
 
 
 def check_stamps(system: System, chain: Chain, callback: Callback, responses: Responses) -> None:
@@ -132,13 +140,12 @@ def _longest_gap(system: System, topic: str, responses: Responses) -> int:
     return min(gaps)
 
 
-def _gap(system: System, callback: Callback, topic: str, responses: Responses) -> int:
+def _gap(system: System, callback: Callback, topic: str, responses: Responses, whole: bool) -> int:
     """Return the longest time without a message on a topic, or without what leads to one.
 
     Within a graph that one executor bounds as a whole (`prefix`), that is the time between releases
-    at its start, since the response that is added counts from there.
+    at its start, if the response that is added counts from there.
     """
-    whole = responses[callback.name].prefix is not None
     gaps = []
     for publisher in system.publishers[topic]:
         local = responses[publisher]
@@ -197,19 +204,16 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
         if callback.wants_all or not published & set(callback.triggers):
             _check_not_replaced(system, before, callback, alone)
         if not published & set(callback.triggers):
-            gap = responses[name].root_gap
-            if gap is None:
+            ways = _next_releases(callback, responses)
+            if not ways:
                 raise NoBoundError(f"nothing says how rarely '{name}' is released")
-            prefix = responses[name].prefix
-            if callback.kind is not Kind.TIMER and prefix:
-                response = max(response, *prefix.values())  # The gap is of what starts its chain.
+            gap, response = min(ways, key=sum)
             hop = Hop(name, "sampled", gap + transport, response)
             start, since_start, alone = name, response, True
         elif callback.wants_all:
             waiting = 0
             if chain.join != "last":
-                waiting = waiting_for_others(system, callback, published, responses)
-                response = max(response, *(responses[name].prefix or {"": 0}).values())
+                waiting, response = _joined(system, callback, published, responses)
             check_stamps(system, chain, callback, responses)
             hop = Hop(name, "joined", waiting + transport, response)
             start, since_start, alone = "", response, True
@@ -234,16 +238,40 @@ def _first(system: System, chain: Chain, first: Callback, responses: Responses) 
         return Hop(first.name, "first", 0, response)
     if _samples(first):
         return Hop(first.name, "first", first.period or 0, response)
-    gap = responses[first.name].root_gap
-    if gap is None:
+    ways = _next_releases(first, responses)
+    if not ways:
         check_stamps(system, chain, first, responses)  # which may be why
         raise NoBoundError(
             f"nothing says how rarely '{first.name}' is released, so its data may get as old as "
             "one likes. Give what comes from outside a gap_ms, or use semantics: reaction"
         )
-    # The gap is of what starts its chain.
-    prefix = responses[first.name].prefix or {}
-    return Hop(first.name, "first", gap, max(response, *prefix.values(), 0))
+    return Hop(first.name, "first", *min(ways, key=sum))
+
+
+def _next_releases(callback: Callback, responses: Responses) -> list[tuple[int, int]]:
+    """Return the time to its next release with its response: from that, or from the origin's."""
+    local, response = responses[callback.name], _response(callback, responses)
+    origins = {} if callback.kind is Kind.TIMER else local.prefix or {}
+    ways = ((local.gap, response), (local.root_gap, max(response, 0, *origins.values())))
+    return [(gap, until) for gap, until in ways if gap is not None]
+
+
+def _joined(
+    system: System, callback: Callback, own: set[str], responses: Responses
+) -> tuple[int, int]:
+    """Return how long a message waits for others, and the response of the job with it then."""
+    response, prefix = _response(callback, responses), responses[callback.name].prefix
+    from_origin = max(response, *(prefix or {"": 0}).values())
+    ways = [(True, from_origin)] if prefix else []
+    if not prefix or responses[callback.name].gap is not None:
+        ways.append((False, response))
+    return min(
+        (
+            (waiting_for_others(system, callback, own, responses, whole), until)
+            for whole, until in ways
+        ),
+        key=sum,
+    )
 
 
 def _samples(first: Callback) -> bool:
@@ -287,7 +315,7 @@ def _check_not_replaced(system: System, before: str, callback: Callback, alone: 
     if not alone or all(len(system.publishers[topic]) > 1 for topic in own):
         raise NoBoundError(
             f"'{callback.name}' takes the latest message of '{before}', which others may "
-            "have caused. Give the chain topics of its own"
+            f"have caused. {OWN_TOPICS}"
         )
 
 

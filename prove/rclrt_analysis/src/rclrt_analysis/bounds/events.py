@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 from rclrt_analysis.bounds import fifo, fixed_priority, nonpreemptive_edf, releaser
+from rclrt_analysis.bounds.burst import with_bursts
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.graph import analyse_graph, begun_without_preemption
@@ -80,12 +81,14 @@ def _late_messages(unit: Unit, arrivals: Arrivals) -> Found:
 
 
 def _fifo(unit: Unit, arrivals: Arrivals) -> Found:
+    unit = with_bursts(unit, arrivals)
+
     def bounds(known: Known) -> dict[str, Local]:
         rows = make_rows(unit, known)
         responses = fifo.response(rows.tasks, unit.releases(len(rows.tasks)), unit.supply)
         return to_locals(unit, rows, responses, known)
 
-    method = Method("FIFO, all arrivals", "Bouillard18", _base(unit))
+    method = Method("FIFO, all arrivals", "Bouillard18; Lehoczky90", _base(unit))
     return with_jitter(unit, arrivals, bounds), method
 
 
@@ -96,6 +99,7 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
     same for priorities]: it is a job of the timer's stream that comes later on. Jobs without any
     deadline come last, see `_among_the_last`. See `inherited_deadlines` for the rest.
     """
+    unit = with_bursts(unit, arrivals)
     dues = inherited_deadlines(unit)
 
     def bounds(known: Known) -> dict[str, Local]:
@@ -117,7 +121,8 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
         found = _among_the_last(longer, unit, early, rows.owner, found)
         return to_locals(unit, rows, replace(found, overhead=overhead), known)
 
-    method = Method("non-preemptive EDF, all deadlines", "George96; Tindell94", _base(unit))
+    sources = "George96; Tindell94; Lehoczky90"
+    method = Method("non-preemptive EDF, all deadlines", sources, _base(unit))
     return with_jitter(unit, arrivals, bounds), method
 
 

@@ -293,7 +293,7 @@ def _ways(graph: Graph, preemptive: bool) -> list[dict[int, Way]]:
 
 
 def analyse_graph(
-    unit: Unit, arrivals: Arrivals, preemptive: bool, blocking: Blocking
+    unit: Unit, arrivals: Arrivals, preemptive: bool, blocking: Blocking, any_order: bool = False
 ) -> dict[str, Local]:
     """Return the bounds of all callbacks of a unit, and how their messages come.
 
@@ -301,6 +301,8 @@ def analyse_graph(
     ----------
     blocking
         Returns B for a level, ns.
+    any_order
+        Jobs of one urgency run in any order, those of one callback included.
 
     Notes
     -----
@@ -308,6 +310,7 @@ def analyse_graph(
     level of urgency.
     """
     graph = make_graph(unit, arrivals)
+    graph.overtakes |= any_order
     ways = _ways(graph, preemptive)
     levels: dict[int, tuple[Level, int]] = {}
     pairs = [(x, r, way.least) for x, mine in enumerate(ways) for r, way in mine.items()]
@@ -317,7 +320,7 @@ def analyse_graph(
     for least in {least for _, _, least in pairs}:
         level = _level(graph, least)
         levels[least] = (level, blocking(graph, least, level))
-    found = _solve(graph, pairs, levels, preemptive)
+    found = _solve(graph, pairs, levels, preemptive, any_order)
     rows: list[list[int]] = [[] for _ in ways]
     for i, (x, _, _) in enumerate(pairs):
         rows[x].append(i)
@@ -391,6 +394,7 @@ def _solve(
     pairs: list[tuple[int, int, int]],
     levels: dict[int, tuple[Level, int]],
     preemptive: bool,
+    any_order: bool,
 ) -> Responses:
     xs, rs, leasts = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
     spans = np.array([[o.stream.period, o.stream.jitter] for o in graph.origins], dtype=np.int64)
@@ -424,7 +428,7 @@ def _solve(
         measured=graph.wcet[xs],
         blocking=once,
         higher=Interference(groups[:, 0], groups[:, 1], cost),
-        exclusive=~alone,
+        exclusive=~alone | any_order,
         supply=graph.unit.supply,
     )
     return responses(demand, preemptive, graph.unit.releases(len(pairs)))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from rclrt_analysis.bounds import dag, nonpreemptive_edf
 from rclrt_analysis.bounds.activation import Activation, Stream
+from rclrt_analysis.bounds.burst import with_bursts
 from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import (
     FULL,
@@ -223,6 +224,7 @@ def no_density(tasks: TaskSet, cores: int) -> int:
 
 def _edf_with_messages(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     """Return bounds of one core where messages carry deadlines; see `inherited_deadlines`."""
+    unit = with_bursts(unit, arrivals, preemptive=True)
     dues = inherited_deadlines(unit)
     for callback in unit.callbacks:
         if is_receiver(callback):
@@ -249,7 +251,8 @@ def _edf_with_messages(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local]
         )
         return to_locals(unit, rows, found, known)
 
-    method = Method("preemptive EDF, all deadlines", "Spuri96; Tindell94", ASSUMPTIONS)
+    sources = "Spuri96; Tindell94; Lehoczky90"
+    method = Method("preemptive EDF, all deadlines", sources, ASSUMPTIONS)
     return with_jitter(unit, arrivals, bounds), method
 
 

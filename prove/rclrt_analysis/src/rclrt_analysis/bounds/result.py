@@ -86,6 +86,8 @@ class Local:
         is released first: tighter than the sum of the responses between.
     output
         How its jobs end, which is how its messages come.
+    gap
+        Its releases are no further apart, ns; None also where `root_gap` alone is known.
     root_gap
         Releases of what starts its chain that lead to it are no further apart, ns.
     depth_needed
@@ -101,6 +103,7 @@ class Local:
     overhead: int = 0
     prefix: Mapping[str, int] | None = None
     output: Activation | None = None
+    gap: int | None = None
     root_gap: int | None = None
     depth_needed: int | None = None
     reason: str = ""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 from rclrt_analysis.bounds import fixed_priority
+from rclrt_analysis.bounds.burst import with_bursts
 from rclrt_analysis.bounds.graph import analyse_graph, begun_in_groups
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.unit import (
@@ -147,7 +148,7 @@ def _held(unit: Unit, urgency: int) -> int:
 
 RESERVED = Method(
     "reservation, any order",
-    "Shin03; Davis07",
+    "Shin03; Davis07; Lehoczky90",
     (
         Assumption.WCET,
         Assumption.NO_SELF_SUSPENSION,
@@ -163,6 +164,7 @@ def analyse_reserved(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
 
     Its callbacks are taken to run in any order, so each waits for all that comes of the others.
     """
+    unit = with_bursts(unit, arrivals)
 
     def bounds(known: Known) -> dict[str, Local]:
         rows = make_rows(unit, known)

@@ -30,6 +30,8 @@ class Unit:
         What every execution time grows by, ns.
     found
         The bounds found last: where to go on when more jitter comes in.
+    whole
+        What `burst` says of callbacks, by name; nothing where it says nothing.
     """
 
     system: System
@@ -38,6 +40,7 @@ class Unit:
     urgency: Mapping[str, int]
     extra: int
     found: dict[str, Local] = field(default_factory=dict, compare=False)
+    whole: Mapping[str, Local] = field(default_factory=dict, compare=False)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -175,7 +178,7 @@ def activations(unit: Unit, arrivals: Arrivals, responses: Mapping[str, Local]) 
         for topic in callback.triggers:
             for name in unit.inside(topic):
                 if name not in outputs:
-                    outputs[name] = _output(found[name], responses[name], unit, name)
+                    outputs[name] = _outputs(found, responses, unit, name)
             every = [outputs[name] for name in unit.inside(topic)]
             if unit.outside(topic):
                 every.append(arrivals.get(topic, UNKNOWN))
@@ -188,6 +191,31 @@ def activations(unit: Unit, arrivals: Arrivals, responses: Mapping[str, Local]) 
             joined(inputs, callback, may_never) if callback.wants_all else merged(inputs)
         )
     return found
+
+
+def _outputs(known: Known, responses: Mapping[str, Local], unit: Unit, name: str) -> Activation:
+    """Return how the messages of a callback come: as it is released, or as its origins are."""
+    alone = _output(known[name], responses[name], unit, name)
+    whole = gaps_known(unit, responses, name)
+    if whole is None or whole.output is None:
+        return alone
+    ways = (alone, whole.output)
+    best = min(ways, key=lambda one: (one.rate, sum(s.jitter for s in one.streams)))
+    gaps = [one.gap for one in ways if one.gap is not None]
+    return replace(best, gap=min(gaps, default=None))
+
+
+def gaps_known(unit: Unit, responses: Mapping[str, Local], name: str) -> Local | None:
+    """Return what `burst` says of a callback; no gap if an origin of it has no bound.
+
+    That may be a timer that skips timestamps, and so comes later than its period says.
+    """
+    whole = unit.whole.get(name)
+    if whole is None or whole.output is None:
+        return whole
+    if all(responses[origin].response is not None for origin in whole.prefix or ()):
+        return whole
+    return replace(whole, output=replace(whole.output, gap=None), root_gap=None)
 
 
 def _output(activation: Activation, local: Local, unit: Unit, name: str) -> Activation:
@@ -232,14 +260,19 @@ def with_jitter(
     else:  # What was given up last may still tell on the others.
         result = {name: Local(None, reason=UNSETTLED) for name in result}
     unit.found.update(result)
-    return {
-        name: local
-        if local.response is None
-        else replace(
-            local, output=_output(known[name], local, unit, name), root_gap=known[name].gap
-        )
-        for name, local in result.items()
-    }
+    return {name: _told(unit, known, result, name) for name in result}
+
+
+def _told(unit: Unit, known: Known, responses: Mapping[str, Local], name: str) -> Local:
+    """Return the bound of a callback with what others need to know of it."""
+    local, whole = responses[name], gaps_known(unit, responses, name)
+    if local.response is None:
+        # A timer that skips timestamps: as often as that it sends at most.
+        return local if whole is None else replace(local, output=whole.output)
+    output, gap = _outputs(known, responses, unit, name), known[name].gap
+    if whole is None:
+        return replace(local, output=output, gap=gap, root_gap=gap)
+    return replace(local, output=output, gap=gap, root_gap=whole.root_gap, prefix=whole.prefix)
 
 
 def make_rows(unit: Unit, known: Known, callbacks: Sequence[Callback] | None = None) -> Rows:
@@ -279,14 +312,26 @@ def to_locals(unit: Unit, rows: Rows, responses: Responses, known: Known) -> dic
         endless = any(stream.period == 1 for stream in known[callback.name].streams)
         if endless or response[worst] >= UNBOUNDED:
             reason = no_bound(ENDLESS if endless else response[worst])
-            result[callback.name] = Local(None, reason=reason)
-            continue
-        timer = callback.kind is Kind.TIMER
-        result[callback.name] = Local(
-            response=response[worst] + unit.wake(callback),
-            from_grid=from_grid[worst] if timer else None,
-            own=own[worst],
-            blocking=blocking[worst],
-            overhead=overhead[worst],
-        )
+            local = Local(None, reason=reason)
+        else:
+            local = Local(
+                response=response[worst] + unit.wake(callback),
+                from_grid=from_grid[worst] if callback.kind is Kind.TIMER else None,
+                own=own[worst],
+                blocking=blocking[worst],
+                overhead=overhead[worst],
+            )
+        result[callback.name] = _lower(local, unit.whole.get(callback.name))
     return result
+
+
+def _lower(local: Local, whole: Local | None) -> Local:
+    """Return the lower of two bounds, in what others add to it as well."""
+    if whole is None or whole.response is None:
+        return local
+    alone = replace(whole, prefix=None, output=None, root_gap=None)
+    if local.response is None:
+        return alone
+    grids = [one.from_grid for one in (local, whole) if one.from_grid is not None]
+    best = local if local.response <= whole.response else alone
+    return replace(best, from_grid=min(grids, default=None))

@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 from rclrt_analysis.bounds import round_robin
 from rclrt_analysis.bounds.activation import Stream
+from rclrt_analysis.bounds.burst import with_bursts
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
 from rclrt_analysis.bounds.fixed_point import ENDLESS, FULL, MANY, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
@@ -125,24 +126,26 @@ def queued(streams: Sequence[Stream], alone: int, window: int, supply: Supply, o
 
 
 def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
-    """Return the bounds of a `wait_set_single` executor: the least of three for each callback.
+    """Return the bounds of a `wait_set_single` executor: the least of four for each callback.
 
-    Those of `windows` (not for crystal and dashing), and those of `round_robin`.
+    Those of `windows` (not for crystal and dashing), of `round_robin`, and of `burst`.
     """
     old = unit.system.distro in CHECKS_TIMERS_AT_EVERY_PICK
     ordered = sorted(unit.callbacks, key=lambda callback: ORDER[callback.kind])
-    unit = replace(unit, callbacks=tuple(ordered))
+    unit = with_bursts(replace(unit, callbacks=tuple(ordered)), arrivals)
     wcet = np.array([callback.wcet + unit.extra for callback in ordered], dtype=np.int64)
     earlier = may_precede(ordered, unit.system.distro)
     work = windows(wcet, earlier @ wcet)[0]
     alone = _from_within(unit, ordered, wcet, work, earlier)
     total = int(wcet.sum())
+    whole = np.array([_of_whole(unit, callback) for callback in ordered], dtype=np.int64)
 
     def bounds(known: Known) -> dict[str, Local]:
         waited = np.full(len(ordered), UNBOUNDED, dtype=np.int64)
         for i, callback in enumerate(ordered if not old else ()):
             streams = known[callback.name].streams
             waited[i] = queued(streams, int(alone[i]), total, unit.supply, int(wcet[i]))
+        waited = np.minimum(waited, whole)
         best = round_robin.responses(unit, make_rows(unit, known), old, waited, earlier)
         return {
             callback.name: _local(callback, int(best[i]), int(wcet[i]), total)
@@ -150,9 +153,15 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
         }
 
     reserved = (Assumption.RESERVED,) if unit.executors[0].reservation else ()
-    sources = "Casini19; Blass21" if old else "Teper24 §VI; Casini19; Blass21"
+    sources = ("" if old else "Teper24 §VI; ") + "Casini19; Blass21; Lehoczky90"
     method = Method("wait-set windows, or arrivals", sources, (*ASSUMPTIONS, *reserved))
     return with_jitter(unit, arrivals, bounds), method
+
+
+def _of_whole(unit: Unit, callback: Callback) -> int:
+    """Return the bound that `burst` has of a callback."""
+    whole = unit.whole.get(callback.name)
+    return UNBOUNDED if whole is None or whole.response is None else whole.response
 
 
 def _local(callback: Callback, best: int, own: int, total: int) -> Local:
