@@ -23,7 +23,6 @@
 
 #include "platform/linux/limits.hpp"
 #include "platform/linux/other_process.hpp"
-#include "platform/linux/realtime_refusal.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_core

@@ -9,6 +9,12 @@
 
 #include <atomic>
 #include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
+
+#include "rclrt_front_end/local_publishers.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 
 namespace rclrt_front_end
 {
@@ -127,6 +133,31 @@ bool is_called_by_a_library(const char * function)
   Wanted wanted{function, false};
   dl_iterate_phdr(look, &wanted);
   return wanted.is_called;
+}
+
+LocalPublishers local_publishers(const std::string & topic)
+{
+  struct Topics
+  {
+    PiMutex mutex;
+    std::map<std::string, LocalPublishers> all;
+  };
+  static auto & topics = *new Topics;  // never destroyed: publishers may outlive what is static
+  const std::lock_guard<PiMutex> lock(topics.mutex);
+  LocalPublishers & publishers = topics.all[topic];
+  if (!publishers) {
+    publishers = std::make_shared<std::atomic<int>>(0);
+  }
+  return publishers;
+}
+
+LocalPublishers local_publishers_or_null(const char * topic) noexcept
+{
+  try {
+    return local_publishers(topic);
+  } catch (const std::exception &) {
+    return nullptr;
+  }
 }
 
 }  // namespace rclrt_front_end

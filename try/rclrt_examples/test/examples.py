@@ -1,17 +1,26 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an example until its trace has what a test wants to see, and reads the trace."""
+"""Runs an example until its trace has what a test wants to see, reads the trace, and draws it.
+
+    RCLRT_EXAMPLES_TRACES=traces pytest ...      # the tests keep their traces there
+    examples.py traces > examples.svg            # needs the variables of the tests, too
+
+A panel for each folder of traces has some 300 ms: which callback had the CPU. A bar is a job, from
+its start to its end. A more urgent one above it has the CPU meanwhile.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -23,6 +32,12 @@ SOURCE = Path(os.environ["RCLRT_SOURCE_DIR"])
 HERE = SOURCE / "try/rclrt_examples"
 RUN_S = 2.0
 PATIENCE_S = 60.0
+WIDTH, NAMES, ROW, MS, COLUMNS = 460, 150, 13, 300, 2
+COLORS = {"fifo": "#0b6e99", "other": "#8a8f94"}
+STYLE = (
+    "text{font:9px sans-serif;fill:#333}.t{font-weight:bold;font-size:11px}"
+    "@media(prefers-color-scheme:dark){text{fill:#ddd}}"
+)
 
 
 @dataclass(frozen=True)
@@ -48,9 +63,9 @@ class Run:
     printed: str = ""
 
 
-def program(name: str) -> Path:
-    """Return an example's program, or skip the test and say why."""
-    path = BUILD / "examples" / name / name
+def program(name: str, file: str = "") -> Path:
+    """Return an example's program, or another file of its, or skip the test and say why."""
+    path = BUILD / "examples" / name / (file or name)
     if not path.exists():
         pytest.skip(f"{path} is not built: there is no rclcpp, or a sanitizer is in use")
     return path
@@ -84,9 +99,10 @@ def run(
     wants: Mapping[str, int],
     traces: Path,
     environment: Mapping[str, str] | None = None,
+    once_started: Callable[[], None] = lambda: None,
 ) -> Run:
     """Run a command for two seconds, or longer until each callback has had so many jobs."""
-    keep = os.environ.get("RCLRT_EXAMPLES_TRACES")  # For picture.py.
+    keep = os.environ.get("RCLRT_EXAMPLES_TRACES")  # For the picture.
     if keep and not (kept := Path(keep) / Path(command[0]).name).exists():
         traces = kept
     with (
@@ -100,6 +116,11 @@ def run(
         ) as child,
     ):
         done = Run()
+        try:
+            once_started()
+        except BaseException:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
         began = time.monotonic()
         while child.poll() is None and time.monotonic() < began + PATIENCE_S:
             time.sleep(0.5)
@@ -131,3 +152,54 @@ def needs_real_time() -> None:
     except PermissionError:
         pytest.skip("real-time scheduling is refused: docs/how-to/real-time-permissions.md")
     os.sched_setscheduler(0, os.SCHED_OTHER, before)
+
+
+def shown(name: str) -> bool:
+    """Whether a callback is of the example: none that every node has."""
+    return not any(word in name for word in ("parameter", "/clock", "type_desc", "_container"))
+
+
+def panel(title: str, jobs: dict[str, list[Job]]) -> tuple[list[str], int]:
+    """Return the lines of a panel and its height: the most urgent callback on top."""
+    rows = {name: all_ for name, all_ in jobs.items() if shown(name)}
+    order = sorted(rows, key=lambda name: -max(job.priority for job in rows[name]))
+    # From the middle of the longest job that has a whole picture behind it.
+    longest = max((j for all_ in rows.values() for j in all_), key=lambda j: j.end - j.start)
+    began = (longest.start + longest.end) // 2 - MS * 500_000
+    lines = [f'<text class="t" x="0" y="10">{escape(title)}</text>']
+    scale = (WIDTH - NAMES - 10) / (MS * 1e6)
+    for row, name in enumerate(order):
+        y = 16 + row * ROW
+        short = name if len(name) < 32 else name[:12] + "…" + name[-18:]
+        lines.append(f'<text x="0" y="{y + 9}">{escape(short)}</text>')
+        bars: dict[str, str] = {}
+        for job in rows[name]:
+            start, end = (max(0.0, (t - began) * scale) for t in (job.start, job.end))
+            if end == 0 or start > WIDTH - NAMES - 10:
+                continue
+            width = max(1.2, min(end, WIDTH - NAMES - 10) - start)
+            bar = f"M{NAMES + start:.1f} {y + 2}h{width:.1f}v{ROW - 4}h-{width:.1f}z"
+            color = COLORS.get(job.policy, "#8a8f94")
+            bars[color] = bars.get(color, "") + bar
+        lines += [f'<path fill="{color}" d="{bar}"/>' for color, bar in bars.items()]
+    return lines, 16 + len(order) * ROW + 14
+
+
+def main() -> None:
+    """Print the picture of the folders below the argument."""
+    panels = [(p.name, jobs_in(p)) for p in sorted(Path(sys.argv[1]).iterdir()) if p.is_dir()]
+    drawn = [panel(name, jobs) for name, jobs in panels if jobs]
+    y, body = 0, []
+    for first in range(0, len(drawn), COLUMNS):
+        row = drawn[first : first + COLUMNS]
+        for column, (lines, _) in enumerate(row):
+            body += [f'<g transform="translate({column * WIDTH + 5} {y + 4})">', *lines, "</g>"]
+        y += max(height for _, height in row)
+    size = f'width="{COLUMNS * WIDTH}" height="{y + 4}" viewBox="0 0 {COLUMNS * WIDTH} {y + 4}"'
+    print(f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>')
+    print("\n".join(body))
+    print("</svg>")
+
+
+if __name__ == "__main__":
+    main()

@@ -20,6 +20,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import rclpy
 import yaml
 from examples import (
     BUILD,
@@ -66,6 +67,18 @@ def test_obstacle_stop_answers_scans_in_the_middle_of_an_image(tmp_path: Path) -
     told = re.search(r"\d+ scans, (\d+) of them in the middle of an image\n", ran.printed)
     assert told, ran.printed
     assert int(told[1]) >= 5
+
+
+def test_two_cameras_of_two_waiting_images_the_front_one_is_first(tmp_path: Path) -> None:
+    needs_real_time()
+    front, rear = "/detector/subscription/front/image", "/detector/subscription/rear/image"
+    ran = run(with_file("two_cameras"), {front: 30, rear: 30}, tmp_path)
+    told = re.search(
+        r"(\d+) images of the front camera, (\d+) of them after the rear one\n", ran.printed
+    )
+    assert told, ran.printed
+    assert int(told[1]) >= 30
+    assert int(told[2]) <= 1  # The first: its camera may not have found the detector yet.
 
 
 def test_runaway_lets_the_robot_steer_when_its_budget_is_used_up(tmp_path: Path) -> None:
@@ -149,7 +162,7 @@ def test_fast_control_goes_on_while_the_service_works(tmp_path: Path) -> None:
     assert "planned; " in ran.printed
 
 
-@pytest.mark.parametrize("name", ["fast_control", "stock_robot"])
+@pytest.mark.parametrize("name", ["fast_control", "stock_robot", "two_cameras"])
 def test_launch_files_start_what_is_installed_with_what_is_installed(name: str) -> None:
     installed = (HERE / name / "CMakeLists.txt").read_text(encoding="utf-8")
     (node,) = ElementTree.parse(HERE / name / f"{name}.launch.xml").iter("node")
@@ -170,6 +183,52 @@ def test_stock_robot_is_made_real_time_without_a_rebuild(tmp_path: Path) -> None
     ran = run(command, {brake: 60, plan: 12}, tmp_path, dict(os.environ))
     overtakes(ran.jobs[brake], ran.jobs[plan], at_least=5)
     assert {(job.policy, job.priority) for job in ran.jobs[brake]} == {("fifo", 60)}
+
+
+def load(components: list[dict[str, str]]) -> None:
+    """Ask the container for components, as `ros2 launch` does."""
+    services = pytest.importorskip("composition_interfaces.srv")
+    rclpy.init()
+    node = rclpy.create_node("launch")
+    try:
+        client = node.create_client(services.LoadNode, "/robot/_container/load_node")
+        assert client.wait_for_service(60)
+        for one in components:
+            asked = services.LoadNode.Request(
+                package_name=one["pkg"], plugin_name=one["plugin"], node_name=one["name"]
+            )
+            answer = client.call_async(asked)
+            rclpy.spin_until_future_complete(node, answer, timeout_sec=60)
+            assert answer.done()
+            assert answer.result().success, answer.result().error_message
+    finally:
+        node.destroy_node()
+        rclpy.shutdown()
+
+
+def test_composed_robot_brakes_while_its_neighbour_computes(tmp_path: Path) -> None:
+    needs_real_time()
+    library = program("composed_robot", "libcomposed_robot.so")
+    (robot,) = ElementTree.parse(HERE / "composed_robot/composed_robot.launch.xml").iter(
+        "node_container"
+    )
+    components = [one.attrib for one in robot.iter("composable_node")]
+    (parameters,) = (
+        one.attrib["from"].removeprefix("$(find-pkg-share composed_robot)/")
+        for one in robot.iter("param")
+    )
+    index = tmp_path / "share/ament_index/resource_index/rclcpp_components/composed_robot"
+    index.parent.mkdir(parents=True)
+    index.write_text("".join(f"{one['plugin']};{library}\n" for one in components), "utf-8")
+    environment = clean_environment()
+    environment["AMENT_PREFIX_PATH"] = f"{tmp_path}:{os.environ['AMENT_PREFIX_PATH']}"
+    container = BUILD / robot.attrib["pkg"] / robot.attrib["exec"]
+    command = [container, "--ros-args", "-r", f"__node:={robot.attrib['name']}"]
+    command += ["--params-file", HERE / "composed_robot" / parameters]
+    brake, mapper = "/brake/subscription/scan", "/mapper/timer/100ms"
+    wants = {brake: 60, mapper: 12}
+    ran = run(command, wants, tmp_path / "traces", environment, lambda: load(components))
+    overtakes(ran.jobs[brake], ran.jobs[mapper], at_least=5)
 
 
 def give_up_real_time() -> None:

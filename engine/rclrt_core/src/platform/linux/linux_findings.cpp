@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "platform/linux/limits.hpp"
-#include "platform/linux/realtime_refusal.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_core

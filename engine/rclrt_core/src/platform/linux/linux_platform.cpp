@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +34,9 @@ static_assert(
   "the kernel reads the word of a futex directly");
 
 constexpr int64_t kSecond = 1'000'000'000;
+
+// Written by the only thread of a child, before anything else runs in it: relaxed.
+std::atomic<uint32_t> forks{0};
 
 int64_t clock_ns(clockid_t clock)
 {
@@ -301,6 +305,14 @@ std::vector<std::pair<ThreadId, std::string>> LinuxPlatform::threads()
     }
   }
   return threads;
+}
+
+uint32_t count_forks() noexcept
+{
+  static const int registered =
+    pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  static_cast<void>(registered);
+  return forks.load(std::memory_order_relaxed);
 }
 
 }  // namespace rclrt_core
