@@ -212,14 +212,18 @@ def with_subscriptions(
     if reserved and kinds == (ExecutorKind.ISOLATED,):
         executors = (fitting(executors[0], callbacks),)
     if policy is Policy.EDF:
-        # Some of what comes from outside has no deadline, nor has what it sets off.
-        free = rng.random() < 0.25
+        # Messages from outside; if some have no deadline, what they set off has none either.
+        outside, free = rng.random() < 0.5, rng.random() < 0.5
         callbacks = [
-            replace(c, kind=Kind.SUBSCRIPTION, deadline=None, gap=c.period + c.jitter)
-            if free and c.period and rng.random() < 0.7
+            replace(
+                c, kind=Kind.SUBSCRIPTION, gap=c.period + c.jitter,
+                deadline=None if free else c.deadline,
+            )
+            if outside and c.period and rng.random() < 0.7
             else c
             for c in callbacks
-        ]
+        ]  # fmt: skip
+        free &= outside
         callbacks = [
             replace(
                 c,

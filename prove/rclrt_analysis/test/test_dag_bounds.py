@@ -13,7 +13,7 @@ from rclrt_analysis.bounds.dag import (
     global_fp,
     graham,
 )
-from rclrt_analysis.bounds.migrating import no_demand, no_density
+from rclrt_analysis.bounds.migrating import no_density
 from rclrt_analysis.bounds.taskset import make_taskset
 
 # A fork of three and a join: 1, then 4, 3 and 2 side by side, then 1.
@@ -188,10 +188,8 @@ def test_equal_priorities_hold_together_or_not_at_all() -> None:
     assert global_fp(tasks, 1) == [None, None]
 
 
-def test_edf_demand_and_density() -> None:
-    assert not no_demand(make_taskset([2, 4], [5, 7]))  # 0.97
-    assert no_demand(make_taskset([2, 4], [5, 7], [4, 5]))
+def test_edf_density() -> None:
     assert not no_density(make_taskset([5, 5, 1], [10, 10, 10]), 2)
     assert no_density(make_taskset([9, 9, 1], [10, 10, 10]), 2), "Dhall's effect"
     with pytest.raises(ValueError, match="jitter"):
-        no_demand(make_taskset([1], [10], jitter=[1]))
+        no_density(make_taskset([1], [10], jitter=[1]), 2)

@@ -16,7 +16,7 @@ from models import make_system, shipped
 from rclrt_analysis.bounds import effort, nonpreemptive_edf, unit
 from rclrt_analysis.bounds.activation import Activation, urgencies
 from rclrt_analysis.bounds.analyse import analyse
-from rclrt_analysis.bounds.fixed_point import MANY, UNBOUNDED
+from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.result import Local, Result
 from rclrt_analysis.bounds.taskset import make_taskset
 from rclrt_analysis.bounds.unit import GROWING, MAX_ROUNDS, UNSETTLED, Unit, with_jitter
@@ -102,12 +102,14 @@ def test_an_analysis_ends_with_its_effort(monkeypatch: pytest.MonkeyPatch) -> No
     assert "was spent. Reduce" in reason(analysed(EXECUTORS["priority_events"], *lines))
 
 
-def test_deadlines_beyond_the_limit_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deadlines_beyond_the_limit_are_not_looked_at_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     tasks = make_taskset([10, 10, 10], [25, 35, 35])
     assert nonpreemptive_edf.exact(tasks).response.max() < UNBOUNDED
     assert not nonpreemptive_edf.no_theorem_2(tasks)
     monkeypatch.setattr(nonpreemptive_edf, "MAX_POINTS", 2)
-    assert nonpreemptive_edf.exact(tasks).response.tolist() == [MANY] * 3
+    assert nonpreemptive_edf.exact(tasks).response.max() < UNBOUNDED
     assert nonpreemptive_edf.no_theorem_2(tasks)
 
 
@@ -145,12 +147,6 @@ BY_DEADLINE = "{name: e, kind: isolated, policy: edf}"
             "not all of 'c', 'd'",
         ),
         (BY_DEADLINE, [timer("a", 10, 6), timer("b", 10, 6)], "a", "fills the processor"),
-        (
-            BY_DEADLINE,
-            [timer("a", 10, 6, None, ", deadline_ms: 5"), timer("b", 20, 1)],
-            "b",
-            "not all deadlines of its cores",
-        ),
         (SEVERAL.replace("}", ", policy: edf}"), [timer(n, 10, 8) for n in "abc"], "a", "not all"),
         (EXECUTORS["fifo"], [timer("a", 10, 6), timer("b", 10, 6)], "a", "fills the processor"),
         (EXECUTORS["wait_set"], [timer("a", 10, 6), subscription("b", 5, "a")], "b", "full length"),

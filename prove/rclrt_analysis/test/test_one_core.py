@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-from rclrt_analysis.bounds import busy_window, releaser
+from rclrt_analysis.bounds import busy_window, effort, releaser
 from rclrt_analysis.bounds import fixed_priority as fp
 from rclrt_analysis.bounds import nonpreemptive_edf as edf
 from rclrt_analysis.bounds.fixed_point import LATE, UNBOUNDED
@@ -112,12 +112,12 @@ def test_who_shares_a_group_waits_for_one_that_is_due_later() -> None:
     lines.append(timer("c", 30, 3))
     assert bounds(analysed(PREEMPTIVE, *lines)) == {"a": 9, "b": 12, "c": 12}
     # Without "a" nobody lends anything.
-    assert bounds(analysed(PREEMPTIVE, *lines[1:])) == {"b": 50, "c": 30}
+    assert bounds(analysed(PREEMPTIVE, *lines[1:])) == {"b": 10, "c": 3}
 
 
 def test_what_precedes_all_deadlines_counts_with_every_job() -> None:
     lines = [timer("a", 20, 2), timer("b", 50, 7)]
-    # Two releases of 0.5; the timers alone would be proved by their demand.
+    # Two releases of 0.5.
     found = bounds(analysed(PREEMPTIVE, *lines, rest="overheads: {release_ms: 0.5}\n"))
     assert found == {"a": 3, "b": 10}
     found = bounds(analysed(PREEMPTIVE, *lines, rest="overheads: {stolen_ms: 1, window_ms: 9}\n"))
@@ -129,9 +129,49 @@ def test_deadlines_may_exceed_periods() -> None:
     lines = [timer("a", 5, 3, more=", deadline_ms: 9"), timer("b", 10, 3, more=", deadline_ms: 9")]
     result = analysed(PREEMPTIVE, *lines)
     assert result.met
-    assert bounds(result) == {"a": 9, "b": 9}
+    assert bounds(result) == {"a": 6, "b": 6}
     several = analysed("{name: e, kind: isolated, policy: edf, cores: [0, 1]}", *lines)
     assert "has a deadline after its period" in reason(several)
+
+
+def test_a_missed_deadline_leaves_all_bounds() -> None:
+    lines = [timer("a", 10, 6, more=", deadline_ms: 5"), timer("b", 20, 1)]
+    assert bounds(analysed(PREEMPTIVE, *lines)) == {"a": 6, "b": 7}
+
+
+@pytest.mark.parametrize("preemptive", [False, True])
+def test_spans_of_deadlines_bound_what_each_deadline_would(
+    preemptive: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, loose = random.Random(5), []
+    for _ in range(40):
+        period = [rng.randint(20, 99) for _ in range(4)]
+        wcet = [rng.randint(0, p // 4) for p in period]
+        due = [rng.choice([p // 2 + 1, p, 3 * p, edf.NO_DEADLINE]) for p in period]
+        jitter = [rng.choice([0, rng.randrange(p)]) for p in period]
+        tasks = make_taskset(wcet, period, due, jitter=jitter)
+        early = np.array([rng.random() < 0.2 for _ in period])
+        one_by_one = edf.exact(tasks, may_be_early=early, preemptive=preemptive)
+        with monkeypatch.context() as limits:
+            limits.setattr(edf, "MAX_POINTS", 2)
+            limits.setattr(edf, "SPANS", 20)
+            spans = edf.exact(tasks, may_be_early=early, preemptive=preemptive)
+        for exact, found in zip(
+            (one_by_one.response, one_by_one.from_grid), (spans.response, spans.from_grid),
+            strict=True,
+        ):  # fmt: skip
+            assert np.all(found >= exact)
+            loose += (found / np.maximum(exact, 1))[exact < UNBOUNDED].tolist()
+    assert sorted(loose)[len(loose) // 2] < 2
+
+
+def test_nine_tasks_that_nearly_fill_a_processor_are_settled_by_few_steps() -> None:
+    rng = random.Random(10)
+    period = [int(10 ** rng.uniform(6, 9)) for _ in range(9)]
+    wcet = [int(0.11099 * p) for p in period]
+    with effort.limited() as left:
+        assert edf.exact(make_taskset(wcet, period)).response.max() < UNBOUNDED
+    assert left.left > effort.MOST - 30_000_000
 
 
 def test_messages_of_others_precede_all_deadlines() -> None:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds for executors whose threads may use several cores, and for preemptive EDF.
 
-The two tests of EDF say only whether all deadlines are met; a response is then at most its
-deadline. Both are for sporadic tasks without jitter.
+On several cores the test of EDF says only whether all deadlines are met; a response is then at most
+its deadline. It is for sporadic tasks without jitter.
 """
 
 from __future__ import annotations
@@ -14,20 +14,15 @@ import numpy as np
 from rclrt_analysis.bounds import dag, nonpreemptive_edf
 from rclrt_analysis.bounds.activation import Activation, Stream
 from rclrt_analysis.bounds.burst import with_bursts
-from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import (
-    FULL,
     LATE,
-    MANY,
-    UNBOUNDED,
     UNSHOWN,
-    least_fixed_point,
     no_bound,
 )
 from rclrt_analysis.bounds.inherited import Due, inherited_deadlines
-from rclrt_analysis.bounds.nonpreemptive_edf import MAX_POINTS, NO_DEADLINE
+from rclrt_analysis.bounds.nonpreemptive_edf import NO_DEADLINE
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
-from rclrt_analysis.bounds.taskset import Ints, TaskSet, make_taskset
+from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
 from rclrt_analysis.bounds.threads import check_threads, is_receiver
 from rclrt_analysis.bounds.unit import (
     Arrivals,
@@ -145,13 +140,10 @@ def _check(unit: Unit) -> None:
 
 def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     cores = len(unit.executors[0].cores)
+    if cores == 1:
+        return _edf_on_one_core(unit, arrivals)
     other = next((c for c in unit.callbacks if c.kind is not Kind.TIMER), None)
     late = next((c for c in unit.timers if c.jitter), None)
-    costs = unit.system.overheads.release or unit.system.overheads.stolen
-    costs += len(unit.system.above)
-    more = other is not None or late is not None or costs or _groups(unit)
-    if cores == 1 and more:
-        return _edf_with_messages(unit, arrivals)
     if other is not None:
         raise RefusedError(
             "preemptive EDF has bounds for timers alone on several cores; "
@@ -167,47 +159,14 @@ def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
         [c.period or 1 for c in unit.timers],
         [c.deadline or 1 for c in unit.timers],
     )
-    lost = no_demand(tasks) if cores == 1 else no_density(tasks, cores)
-    name = "EDF demand" if cores == 1 else f"global EDF density on {cores} cores"
-    source = "Baruah90" if cores == 1 else "Goossens03; Bertogna05"
+    lost = no_density(tasks, cores)
     found = {}
     for callback, deadline in zip(unit.timers, np.asarray(tasks.deadline), strict=True):
         bound = None if lost else int(deadline)
         reason = no_bound(lost) if lost else ""
         found[callback.name] = _local(unit, callback, callback, bound, reason)
-    return found, Method(name, source, ASSUMPTIONS)
-
-
-def no_demand(tasks: TaskSet) -> int:
-    """Return 0 if one core meets every deadline: sum_i dbf_i(t) <= t for all t [Baruah90].
-
-    Exact. Looked at are the deadlines within the synchronous busy period. Otherwise why not: they
-    are more than `MAX_POINTS`, the utilization is full, or a deadline is missed; see `no_bound`.
-    """
-    if np.any(tasks.jitter):
-        raise ValueError("the demand test knows no jitter")
-    if tasks.utilization >= FULL:
-        return UNBOUNDED
-
-    def step(t: Ints, _: Ints) -> Ints:
-        return np.array([(-(-t[0] // tasks.period) * tasks.wcet).sum()], dtype=np.int64)
-
-    start = np.array([max(1, int(tasks.wcet.sum()))], dtype=np.int64)
-    end = int(least_fixed_point(step, start)[0])
-    count = np.maximum(0, -(-(end - tasks.deadline) // tasks.period) + 1)
-    if end >= UNBOUNDED:
-        return end
-    if count.sum() > MAX_POINTS:
-        return MANY
-    columns = zip(tasks.deadline, tasks.period, count, strict=True)
-    due = [deadline + period * np.arange(number) for deadline, period, number in columns]
-    points = np.unique(np.concatenate(due))
-    spend(len(points) * len(tasks))
-    for t in np.array_split(points, max(1, len(points) * len(tasks) // 1_000_000)):
-        released = np.maximum(0, (t[:, None] - tasks.deadline) // tasks.period + 1)
-        if np.any((released * tasks.wcet).sum(axis=1) > t):
-            return UNSHOWN
-    return 0
+    name = f"global EDF density on {cores} cores"
+    return found, Method(name, "Goossens03; Bertogna05", ASSUMPTIONS)
 
 
 def no_density(tasks: TaskSet, cores: int) -> int:
@@ -222,8 +181,8 @@ def no_density(tasks: TaskSet, cores: int) -> int:
     return 0 if met else UNSHOWN
 
 
-def _edf_with_messages(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
-    """Return bounds of one core where messages carry deadlines; see `inherited_deadlines`."""
+def _edf_on_one_core(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
+    """Return the responses on one core; messages may carry deadlines, see `inherited_deadlines`."""
     unit = with_bursts(unit, arrivals, preemptive=True)
     dues = inherited_deadlines(unit)
     for callback in unit.callbacks:

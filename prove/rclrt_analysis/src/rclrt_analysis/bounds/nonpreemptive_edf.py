@@ -18,6 +18,7 @@ from rclrt_analysis.bounds.fixed_point import (
     UNBOUNDED,
     UNSHOWN,
     least_fixed_point,
+    lower_start,
 )
 from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import Bools, Ints, TaskSet
@@ -26,10 +27,16 @@ NO_DEADLINE = 2**50
 """Stands for none: beyond all others, and far enough from the limits of 64 bits."""
 
 MAX_POINTS = 200_000
-"""Deadlines that are looked at, at most; beyond, no bound is found."""
+"""Deadlines that are looked at one by one, at most."""
 
 MAX_NUMBERS = 1 << 25
 """In `exact`: tasks times those of these deadlines that one task can have, at most."""
+
+SPANS = 2_000
+"""In `exact`: beyond these limits the time of all deadlines is divided into so many spans."""
+
+COARSER = 8
+"""Of so many deadlines the first is looked at before: a search for the others begins there."""
 
 BLOCK = 1 << 20
 """Numbers in one array at most."""
@@ -57,16 +64,16 @@ class Exclusive:
     latest: Ints
     wcet: Ints
 
-    def holds(self, due: Ints) -> Ints:
-        """Return for how long one of them may hold up what is due by these times, ns.
+    def holds(self, first: Ints, last: Ints) -> Ints:
+        """Return for how long one of them may hold up what is due between these times, ns.
 
         One that is due later, and has begun before: if another one is due by then.
         """
-        result = np.zeros_like(due)
+        result = np.zeros_like(first)
         for k in range(len(self.owner)):
             others = self.first[self.owner != self.owner[k]]
             since = int(others.min()) if len(others) else NO_DEADLINE
-            held = (since <= due) & (due < self.latest[k])
+            held = (since <= last) & (first < self.latest[k])
             result = np.maximum(result, np.where(held, self.wcet[k], 0))
         return np.asarray(result)
 
@@ -81,7 +88,9 @@ def _busy_period(tasks: TaskSet, supply: Supply, held: int = 0) -> int:
         work = (-(-(t[0] + tasks.jitter) // tasks.period) * tasks.wcet).sum()
         return supply.time(np.array([largest + int(work)], dtype=np.int64))
 
-    return int(least_fixed_point(step, np.array([max(1, largest)], dtype=np.int64))[0])
+    share = np.array([tasks.utilization / supply.share])
+    start = lower_start(np.array([largest], dtype=np.int64), share)
+    return int(least_fixed_point(step, np.maximum(start, 1))[0])
 
 
 def _points(period: Ints, first: Ints, low: int, end: int) -> Ints | None:
@@ -147,8 +156,8 @@ def exact(
     `fixed_priority.nonpreemptive`. All work that is due by d ends by some f(d), whoever is last, so
     at each d one recurrence bounds all tasks; s is computed only where that could make a response
     longer. Nor where f(d) < a, since before the job comes all such work has ended. Cost: (number of
-    deadlines in the busy period) x n. `UNBOUNDED` at full utilization or beyond `MAX_POINTS` and
-    `MAX_NUMBERS`.
+    deadlines in the busy period) x n. `UNBOUNDED` at full utilization. Beyond `MAX_POINTS` or
+    `MAX_NUMBERS` the f of the end of each of `SPANS` stands for all deadlines of that span.
 
     Parameters
     ----------
@@ -181,16 +190,16 @@ def exact(
     end = _busy_period(tasks, supply, held) if n else UNBOUNDED
     if end >= UNBOUNDED:
         return lost(end)
+    work = _Work(tasks, supply, may_be_early, preemptive, exclusive)
+    early = np.zeros(n, dtype=np.int64) if earliest is None else earliest
     due = _dues(tasks, end)
     if due is None:
-        return lost(MANY)
+        return Responses(*_by_spans(work, end, early), nothing, nothing, nothing)
     first = np.searchsorted(due, tasks.deadline - tasks.jitter)
     count = np.searchsorted(due, tasks.deadline + end) - first
     if n * int(count.max()) > MAX_NUMBERS:
-        return lost(MANY)
-    work = _Work(tasks, supply, may_be_early, preemptive, exclusive)
-    busy = work.busy_until(due)
-    early = np.zeros(n, dtype=np.int64) if earliest is None else earliest
+        return Responses(*_by_spans(work, end, early), nothing, nothing, nothing)
+    busy = work.busy_until(due, due)
     same = not tasks.jitter.any() and not early.any()
     actual, nominal = result.copy(), result.copy()
     for mine in np.array_split(np.arange(n), n * int(count.max()) // BLOCK + 1):
@@ -211,18 +220,47 @@ def _dues(tasks: TaskSet, end: int) -> Ints | None:
 
     None if there are too many.
     """
-    low, high = tasks.deadline - tasks.jitter, tasks.deadline + end
-    order = np.argsort(low)
-    reach = np.maximum.accumulate(high[order])
-    new = np.flatnonzero(np.append(True, low[order][1:] > reach[:-1]))
+    low = tasks.deadline - tasks.jitter
     keys = np.unique(np.stack([tasks.period, low], axis=1), axis=0)
     found: list[Ints] = []
-    for begin, until in zip(low[order][new], reach[np.append(new[1:] - 1, -1)], strict=True):
-        points = _points(keys[:, 0], keys[:, 1], int(begin), int(until))
+    for begin, until in _ranges(tasks, end):
+        points = _points(keys[:, 0], keys[:, 1], begin, until)
         if points is None or sum(len(known) for known in found) > MAX_POINTS:
             return None
         found.append(points)
     return np.concatenate(found)
+
+
+def _ranges(tasks: TaskSet, end: int) -> list[tuple[int, int]]:
+    """Return from when until when something is due, apart from each other."""
+    low, high = tasks.deadline - tasks.jitter, tasks.deadline + end
+    order = np.argsort(low)
+    reach = np.maximum.accumulate(high[order])
+    new = np.flatnonzero(np.append(True, low[order][1:] > reach[:-1]))
+    until = reach[np.append(new[1:] - 1, -1)]
+    return list(zip(low[order][new].tolist(), until.tolist(), strict=True))
+
+
+def _by_spans(work: _Work, end: int, early: Ints) -> tuple[Ints, Ints]:
+    """Return bounds of all responses, from the actual and from the nominal release, shape (n,)."""
+    tasks = work.tasks
+    edges = [
+        begin + (until - begin) * np.arange(SPANS + 1) // SPANS
+        for begin, until in _ranges(tasks, end)
+    ]
+    first = np.concatenate([one[:-1] for one in edges]).astype(np.int64)
+    last = np.concatenate([one[1:] for one in edges]).astype(np.int64)
+    busy = work.busy_until(first, last)
+    actual, nominal = tasks.wcet.copy(), tasks.wcet + tasks.jitter
+    spend(len(first) * len(tasks))
+    for i, (deadline, jitter) in enumerate(zip(tasks.deadline, tasks.jitter, strict=True)):
+        release = np.maximum(first - deadline, -jitter)
+        mine = (last >= deadline - jitter) & (first < deadline + end) & (busy >= release)
+        ends, release = busy[mine], release[mine]
+        for found, since in ((actual, np.maximum(release + early[i], 0)), (nominal, release)):
+            response = np.where(ends >= UNBOUNDED, ends, ends - since)
+            found[i] = max(found[i], response.max(initial=0))
+    return actual, nominal
 
 
 def _worst(work: _Work, mine: Ints, release: Ints, since: Ints, limit: Ints) -> Ints:
@@ -286,15 +324,15 @@ class _Work:
         longest = np.maximum.accumulate(tasks.wcet[order][::-1])[::-1]
         self._longest_after = np.append(longest, 0)
 
-    def _blocking(self, due: Ints) -> Ints:
+    def _blocking(self, first: Ints, last: Ints) -> Ints:
         """Return the longest job that is due later, and cannot be stopped."""
         if self._preemptive:
-            held = np.zeros_like(due)
+            held = np.zeros_like(first)
             for one in self._exclusive:
                 spend(held.size * len(one.owner))
-                held = held + one.holds(due)
+                held = held + one.holds(first, last)
             return held
-        later = np.searchsorted(self._rising, due, side="right")
+        later = np.searchsorted(self._rising, first, side="right")
         return np.asarray(self._longest_after[later])
 
     def _most(self, due: Ints) -> Ints:
@@ -307,24 +345,38 @@ class _Work:
         spend(most.size)
         return np.asarray(np.minimum((time[:, None] + self._jitter) // self._period + 1, most))
 
-    def busy_until(self, due: Ints) -> Ints:
-        """Return the ends of the longest busy periods of what is due by these times.
+    def busy_until(self, first: Ints, last: Ints) -> Ints:
+        """Return the ends of the longest busy periods of what is due between these times.
 
-        A job without work keeps the thread busy until it could begin: it counts as 1 ns.
+        They rise; a search begins at the end for one before, if no more had begun there. A job
+        without work keeps the thread busy until it could begin: it counts as 1 ns.
         """
         cost = self._cost + self._idle
+        blocking = self._blocking(first, last)
+        found = blocking.copy()
 
-        def of(due: Ints) -> Ints:
-            most, blocking = self._most(due), self._blocking(due)
+        def solve(numbers: Ints, before: Ints) -> None:
+            most = self._most(last[numbers])
 
             def step(t: Ints, at: Ints) -> Ints:
                 count = self._count(t, most[at])
-                return self._supply.time(blocking[at] + (count * cost).sum(axis=1))
+                work: Ints = blocking[numbers[at]] + (count * cost).sum(axis=1)
+                return self._supply.time(work)
 
-            return least_fixed_point(step, blocking)
+            known = blocking[before] <= blocking[numbers]
+            start = np.where(known, found[before], blocking[numbers])
+            found[numbers] = least_fixed_point(step, start)
 
-        blocks = np.array_split(due, len(due) * len(cost) // BLOCK + 1)
-        return np.concatenate([of(block) for block in blocks])
+        every = np.arange(len(last))
+        apart = COARSER ** int(np.log(max(len(last), 1)) / np.log(COARSER))
+        while apart:
+            numbers = every[::apart]
+            if apart * COARSER <= len(last):
+                numbers = numbers[numbers % (apart * COARSER) != 0]
+            for block in np.array_split(numbers, len(numbers) * len(cost) // BLOCK + 1):
+                solve(block, block - block % (apart * COARSER))
+            apart //= COARSER
+        return found
 
     def end(self, owner: Ints, nominal: Ints) -> Ints:
         """Return when jobs of tasks `owner` with these nominal releases end at the latest."""
@@ -335,7 +387,8 @@ class _Work:
         tasks, supply = self.tasks, self._supply
         due = nominal + tasks.deadline[owner]
         most, own = self._most(due), tasks.wcet[owner]
-        fixed = (nominal + tasks.jitter[owner]) // tasks.period[owner] * own + self._blocking(due)
+        fixed = (nominal + tasks.jitter[owner]) // tasks.period[owner] * own
+        fixed += self._blocking(due, due)
 
         def before(s: Ints, at: Ints) -> Ints:
             count = self._count(s, most[at])

@@ -231,7 +231,8 @@ class Callback:
     offset
         First release of a timer, or None if phases are unknown.
     deadline
-        Relative to the release; None: none. Of a timer the period unless given.
+        Relative to the release, of a timer to its grid; None: none. Of a timer the period unless
+        given.
     deadline_from, clock_error
         What the deadline counts from: "release", or a stamp of the message, "source_stamp" or
         "header_stamp", by a clock that may be so far apart from this machine's, ns.

@@ -18,7 +18,7 @@ from rclrt_analysis.bounds.activation import urgencies
 from rclrt_analysis.bounds.analyse import analyse, with_late_timers
 from rclrt_analysis.bounds.demotion import accounts
 from rclrt_analysis.bounds.threads import is_receiver, read_by, with_receivers
-from rclrt_analysis.model import Callback, Executor, ExecutorKind, System
+from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
 from rclrt_analysis.simulation.jobs import Job, Run, Supplied
 from rclrt_analysis.simulation.stamps import Approximate, Exact
 
@@ -276,7 +276,8 @@ class Source:
 
     def _release(self) -> None:
         clock = self._clock
-        job = clock.make_job(self._index, self._nominal, [])
+        timer = clock.system.callbacks[self._index].kind is Kind.TIMER
+        job = clock.make_job(self._index, self._nominal if timer else clock.now, [])
         self._nominal += self._period
         self._plan()
         clock.release_to[self._index](job)
