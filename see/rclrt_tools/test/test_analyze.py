@@ -19,7 +19,7 @@ from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.dag import Dag
 from rclrt_analysis.bounds.threads import is_receiver, with_receivers
 from rclrt_analysis.explanation import Explanation, explain
-from rclrt_analysis.explanation_text import to_text as explanation_text
+from rclrt_analysis.explanation import to_text as explanation_text
 from rclrt_analysis.model import Policy, System
 from rclrt_analysis.report import to_text
 from rclrt_analysis.sensitivity import sensitivity

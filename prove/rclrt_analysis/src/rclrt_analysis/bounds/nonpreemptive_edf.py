@@ -353,7 +353,7 @@ class _Work:
         """
         cost = self._cost + self._idle
         blocking = self._blocking(first, last)
-        found = blocking.copy()
+        found: Ints = blocking.copy()
 
         def solve(numbers: Ints, before: Ints) -> None:
             most = self._most(last[numbers])

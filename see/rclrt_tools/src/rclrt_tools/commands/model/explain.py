@@ -28,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain a chain."""
-    from rclrt_analysis.explanation import explain
-    from rclrt_analysis.explanation_text import to_json, to_text
+    from rclrt_analysis.explanation import explain, to_json, to_text
     from rclrt_analysis.model import ModelError, model_schema, read_model
     from rclrt_analysis.model.chains import alike
     from rclrt_analysis.plan.openings import read_open
