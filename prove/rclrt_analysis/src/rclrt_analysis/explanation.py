@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a chain has the bound that it has: each hop's share, what it waits for, what would help.
 
-For a terminal and for programs. Nothing is estimated: the system is analysed again without each callback's work, and with each
+Nothing is estimated: the system is analysed again without each callback's work, and with each
 change that might help. So all numbers are differences of bounds.
 """
 
