@@ -42,7 +42,9 @@ find_program(RCLRT_CCACHE ccache)
 if(RCLRT_CCACHE)
   foreach(language IN ITEMS C CXX)
     if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
-      set(CMAKE_${language}_COMPILER_LAUNCHER "${RCLRT_CCACHE}")
+      # Without these it takes no file that includes a compiled header.
+      set(CMAKE_${language}_COMPILER_LAUNCHER
+        "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${RCLRT_CCACHE}")
     endif()
   endforeach()
 endif()
