@@ -37,17 +37,18 @@ endfunction()
 # processor or a browser. `rclrt_tests` is the target of what the first tier runs.
 
 # rclrt_add_gtest(<name> SOURCES <file>... [LIBRARIES <library>...] [TIMEOUT <s>] [PARALLEL] [MACHINE]
-#                 [ONE_THREAD] [OPTIMIZED])
+#                 [ONE_THREAD] [OPTIMIZED] [TOGETHER])
 # One program, which ctest runs as one entry `<package>.<name>` in one process: to start a process for each
 # TEST would take most of the time, to load and to start the middleware above all.
 # Tests may include the package's private headers of src/.
 # ONE_THREAD: nothing in it starts a thread (one_thread.c ends it otherwise), so the thread sanitizer is spared it.
 # OPTIMIZED: it is compiled with -O2, for what it repeats many thousand times.
+# TOGETHER: its files are compiled together, five at a time, as they instantiate the same templates (RCLRT_UNITY).
 function(rclrt_add_gtest name)
   if(NOT RCLRT_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "PARALLEL;MACHINE;ONE_THREAD;OPTIMIZED" "TIMEOUT" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PARALLEL;MACHINE;ONE_THREAD;OPTIMIZED;TOGETHER" "TIMEOUT" "SOURCES;LIBRARIES")
   _rclrt_reject_unparsed(rclrt_add_gtest)
   if(arg_ONE_THREAD AND RCLRT_SANITIZE STREQUAL "thread")
     return()
@@ -59,6 +60,9 @@ function(rclrt_add_gtest name)
     target_sources(${name} PRIVATE "${RCLRT_CMAKE_DIR}/one_thread.c")
   endif()
   rclrt_compile_options(${name} TEST)
+  if(arg_TOGETHER AND RCLRT_UNITY)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+  endif()
   if(arg_OPTIMIZED)
     target_compile_options(${name} PRIVATE -O2)
   else()
