@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Change a C or C++ source file in one small way at a time, and see whether a test fails.
 
-    tools/mutate.py --build build --tests test_sim_platform,test_order [--sample 50] FILE...
+    tools/mutate.py --build build --tests test_tables,test_rules [--sample 50] FILE...
 
 For each change ("mutant") the tests named are built and run one after the other until one fails.
 What no test notices is printed as a table: either a test is missing, or the change makes no

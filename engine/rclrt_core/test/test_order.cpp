@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../src/order/ready.hpp"
+#include "engine_on_sim.hpp"
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/policy.hpp"
 #include "rclrt_core/status.hpp"
@@ -21,22 +22,6 @@ namespace rclrt_core
 {
 namespace
 {
-
-using std::chrono::milliseconds;
-
-Attributes with_policy(SchedulingPolicy policy)
-{
-  Attributes attributes;
-  attributes.policy = policy;
-  return attributes;
-}
-
-Attributes fifo(int priority)
-{
-  Attributes attributes = with_policy(SchedulingPolicy::kFifo);
-  attributes.priority = priority;
-  return attributes;
-}
 
 Attributes other(int nice)
 {

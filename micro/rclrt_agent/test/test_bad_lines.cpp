@@ -22,7 +22,7 @@ constexpr std::size_t kLongSize = 1500;
 constexpr uint64_t kPatience = 600'000;  // ms of virtual time
 
 // What comes goes back.
-struct Echo
+struct BadLineEcho
 {
   rclrt_publisher publisher{};
   rclrt_subscription subscription{};
@@ -37,7 +37,7 @@ struct Echo
   }
   static void on_message(void * context, const void * message)
   {
-    auto & self = *static_cast<Echo *>(context);
+    auto & self = *static_cast<BadLineEcho *>(context);
     self.owed.push_back(*static_cast<const Blob *>(message));
     self.pay();
   }
@@ -66,7 +66,7 @@ struct Client
     FAIL() << "not once of twenty times";
   }
 
-  void make(Echo * echo, const char * up, const char * down, uint8_t priority)
+  void make(BadLineEcho * echo, const char * up, const char * down, uint8_t priority)
   {
     const rclrt_qos qos = rclrt_qos_reliable();
     insist([&] {
@@ -83,9 +83,9 @@ struct Client
     make(&small, "up", "down", 3);
     make(&large, "long_up", "long_down", 1);
     must(rclrt_subscription_accept_long(&large.subscription, storage.data(), 4096));
-    for (Echo * echo : {&small, &large}) {
+    for (BadLineEcho * echo : {&small, &large}) {
       must(rclrt_executor_add_subscription(
-        &bench.executor, &echo->subscription, &echo->message, Echo::on_message, echo,
+        &bench.executor, &echo->subscription, &echo->message, BadLineEcho::on_message, echo,
         echo == &small ? 3 : 1, RCLRT_ON_NEW_DATA));
     }
     bench.spin_for(30'000);  // READ_DATA may have to be repeated
@@ -118,7 +118,7 @@ struct Client
   }
 
   Bench bench;
-  Echo small, large;
+  BadLineEcho small, large;
   std::vector<uint8_t> storage = std::vector<uint8_t>(4096);
   int lost = 0;
 };

@@ -198,7 +198,7 @@ TEST_F(Recorders, write_every_job_until_the_engine_is_destroyed)
   run(callback_, 2000);
   stop();
   ASSERT_THAT(files(), SizeIs(1));
-  EXPECT_THAT(files()[0], HasSubstr("/test_recorder-" + std::to_string(getpid()) + "-"));
+  EXPECT_THAT(files()[0], HasSubstr("/test_front_end-" + std::to_string(getpid()) + "-"));
   EXPECT_THAT(files()[0], HasSubstr("-000.trace"));
   const Content content(files()[0]);
   EXPECT_EQ(content.records.size() + content.lost, 5000u);
@@ -233,7 +233,7 @@ TEST_F(Recorders, of_containers_that_share_a_folder_do_not_overwrite_each_other)
   }
   ASSERT_THAT(files(), SizeIs(2)) << "both have the number 1";
   for (const std::string & path : files()) {
-    EXPECT_THAT(path, HasSubstr("/test_recorder-1-"));
+    EXPECT_THAT(path, HasSubstr("/test_front_end-1-"));
     EXPECT_THAT(Content(path).records, SizeIs(3));
   }
 }

@@ -303,7 +303,7 @@ TEST_F(Watchers, statuses_say_what_chains_callbacks_and_the_proof_are)
   const std::lock_guard<std::mutex> lock(mutex);
   EXPECT_EQ(statuses[0].name, "rclrt: chain grab");
   EXPECT_EQ(statuses[0].level, DiagnosticLevel::kOk);
-  EXPECT_THAT(statuses[1].name, ::testing::StartsWith("rclrt: proof of test_watcher"));
+  EXPECT_THAT(statuses[1].name, ::testing::StartsWith("rclrt: proof of test_front_end"));
   EXPECT_EQ(statuses[1].level, DiagnosticLevel::kWarn);
   // A slow machine may lose records.
   EXPECT_THAT(
@@ -313,7 +313,7 @@ TEST_F(Watchers, statuses_say_what_chains_callbacks_and_the_proof_are)
   ASSERT_THAT(statuses[1].values, Not(IsEmpty()));
   EXPECT_EQ(statuses[1].values[0].first, act_);
   EXPECT_EQ(statuses[2].name, "rclrt: callback " + act_);
-  EXPECT_EQ(statuses[2].hardware_id, "test_watcher");
+  EXPECT_EQ(statuses[2].hardware_id, "test_front_end");
   EXPECT_EQ(statuses[2].level, DiagnosticLevel::kWarn) << "more jobs at once than its depth";
   EXPECT_EQ(statuses[3].name, "rclrt: callback " + look_);
   EXPECT_EQ(statuses[3].level, DiagnosticLevel::kOk);

@@ -300,7 +300,7 @@ def test_verbs_load_libraries_only_when_they_need_them() -> None:
 @pytest.fixture
 def board(tmp_path: Path) -> Path:
     """Return what rclrt_micro's own test has traced on a simulated board."""
-    program = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_micro" / "test_system"
+    program = Path(os.environ.get("RCLRT_BUILD_DIR", "/")) / "rclrt_micro" / "test_delivery"
     if not program.exists():
         pytest.skip(f"{program} has not been built")
     done = subprocess.run(
