@@ -6,6 +6,7 @@ import itertools
 import random
 
 import pytest
+from rclrt_analysis.bounds import global_edf
 from rclrt_analysis.bounds.dag import (
     Dag,
     DagTask,
@@ -13,7 +14,6 @@ from rclrt_analysis.bounds.dag import (
     global_fp,
     graham,
 )
-from rclrt_analysis.bounds.migrating import no_density
 from rclrt_analysis.bounds.taskset import make_taskset
 
 # A fork of three and a join: 1, then 4, 3 and 2 side by side, then 1.
@@ -188,8 +188,31 @@ def test_equal_priorities_hold_together_or_not_at_all() -> None:
     assert global_fp(tasks, 1) == [None, None]
 
 
-def test_edf_density() -> None:
-    assert not no_density(make_taskset([5, 5, 1], [10, 10, 10]), 2)
-    assert no_density(make_taskset([9, 9, 1], [10, 10, 10]), 2), "Dhall's effect"
-    with pytest.raises(ValueError, match="jitter"):
-        no_density(make_taskset([1], [10], jitter=[1]), 2)
+def test_global_edf_takes_what_any_of_three_tests_proves() -> None:
+    def tests(*tasks: tuple[int, int]) -> tuple[list[int] | None, bool, bool]:
+        some = make_taskset([c for c, _ in tasks], [t for _, t in tasks])
+        found = global_edf.response(some, 2)
+        by = (global_edf.is_sparse(some, 2), global_edf.is_met_by_demand(some, 2))
+        return None if found is None else found.tolist(), *by
+
+    assert tests((5, 10), (5, 10), (1, 10)) == ([6, 6, 6], True, True)
+    # Two jobs keep both cores for 9 of the 6 that the last one has left.
+    assert not global_edf.is_met_by_demand(make_taskset([10, 9, 51], [50, 36, 84], [44, 31, 57]), 2)
+    assert tests((9, 10), (9, 10), (1, 10)) == ([10, 10, 10], False, True)
+    assert tests((10, 12), (2, 20), (3, 12), (1, 10)) == ([11, 6, 4, 3], False, False)
+    # Each may be late with work that it had before: without that these were 17, 9, 6 and 9.
+    carried = make_taskset([12, 5, 2, 2], [30, 20, 10, 30], [21, 15, 8, 11])
+    found = global_edf.response(carried, 2)
+    assert found is not None
+    assert found.tolist() == [17, 11, 7, 9]
+    assert tests((9, 10), (9, 10), (2, 10)) == (None, False, False), "Dhall's effect"
+
+
+def test_global_edf_tests_know_no_jitter_but_responses_do() -> None:
+    late = make_taskset([1, 2], [10, 10], jitter=[1, 0])
+    for test in (global_edf.is_sparse, global_edf.is_met_by_demand):
+        with pytest.raises(ValueError, match="jitter"):
+            test(late, 2)
+    found = global_edf.response(late, 2)
+    assert found is not None
+    assert found.tolist() == [1, 2]

@@ -11,8 +11,7 @@ import pytest
 from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.round_robin import by_arrivals, starvation_free
-from rclrt_analysis.bounds.supply import DEDICATED
-from rclrt_analysis.bounds.taskset import make_taskset
+from rclrt_analysis.bounds.taskset import DEDICATED, make_taskset
 from rclrt_analysis.bounds.unit import Rows
 from rclrt_analysis.bounds.wait_set import may_precede, queued, windows
 from rclrt_analysis.model import Callback, Kind

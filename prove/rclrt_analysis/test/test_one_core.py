@@ -12,8 +12,7 @@ from rclrt_analysis.bounds import busy_window, effort, releaser
 from rclrt_analysis.bounds import fixed_priority as fp
 from rclrt_analysis.bounds import nonpreemptive_edf as edf
 from rclrt_analysis.bounds.fixed_point import LATE, UNBOUNDED
-from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
+from rclrt_analysis.bounds.taskset import DEDICATED, Supply, TaskSet, make_taskset
 from test_system_bounds import analysed, bounds, reason, timer
 
 PERIODS = (20, 24, 30, 36, 40, 50, 60, 70, 84, 100)

@@ -16,8 +16,7 @@ import pytest
 from rclrt_analysis.bounds import fifo, fixed_priority, nonpreemptive_edf
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.round_robin import by_arrivals, starvation_free
-from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import Ints, TaskSet, make_taskset
+from rclrt_analysis.bounds.taskset import DEDICATED, Ints, Supply, TaskSet, make_taskset
 from rclrt_analysis.bounds.unit import Rows
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, System
 from rclrt_analysis.simulation import simulate

@@ -12,8 +12,13 @@ from models import model
 from rclrt_analysis.bounds import fifo, fixed_priority, nonpreemptive_edf
 from rclrt_analysis.bounds.busy_window import Demand, responses
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
-from rclrt_analysis.bounds.supply import DEDICATED, Supply, longest_busy
-from rclrt_analysis.bounds.taskset import higher_or_equal, make_taskset
+from rclrt_analysis.bounds.taskset import (
+    DEDICATED,
+    Supply,
+    higher_or_equal,
+    longest_busy,
+    make_taskset,
+)
 from rclrt_analysis.model import ModelError
 from rclrt_analysis.simulation import simulate
 from test_system_bounds import analysed, bounds, reason, subscription, system_of, timer

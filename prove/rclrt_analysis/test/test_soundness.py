@@ -111,7 +111,14 @@ CASES: dict[str, Callable[[random.Random], System]] = {
     "preemptive_edf": lambda rng: timers_only(rng, ISOLATED, Policy.EDF),
     "global_fp": lambda rng: migrating(rng, Policy.FIXED_PRIORITY, dags=False),
     "global_fp_dags": lambda rng: migrating(rng, Policy.FIXED_PRIORITY, dags=True),
-    "global_edf": lambda rng: migrating(rng, Policy.EDF, dags=False),
+    "global_edf": (
+        lambda rng: replace(
+            migrating(rng, Policy.EDF, dags=False).each(
+                lambda c: replace(c, deadline=rng.randint((c.period or 0) * 2 // 3, c.period or 0))
+            ),
+            overheads=Overheads(late=rng.choice([0, 0, 1, 4])),
+        )
+    ),
     "nonpreemptive_fp_graph": (
         lambda rng: with_subscriptions(rng, (EVENTS,), policy=rng.choice(FIXED))
     ),

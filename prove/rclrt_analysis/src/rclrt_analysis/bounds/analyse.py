@@ -22,7 +22,7 @@ from rclrt_analysis.bounds.result import (
     RefusedError,
     Result,
 )
-from rclrt_analysis.bounds.supply import Supply, longest_busy
+from rclrt_analysis.bounds.taskset import Supply, longest_busy
 from rclrt_analysis.bounds.threads import (
     analyse_core,
     analyse_reserved,

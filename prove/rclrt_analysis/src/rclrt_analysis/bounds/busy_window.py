@@ -21,8 +21,7 @@ from rclrt_analysis.bounds.fixed_point import (
     least_fixed_point,
     lower_start,
 )
-from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import Bools, Interference, Ints
+from rclrt_analysis.bounds.taskset import DEDICATED, Bools, Interference, Ints, Supply
 
 BUDGET = 1 << 26
 """Jobs times groups that are examined at most, tasks with few jobs first. The response of others is

@@ -16,8 +16,7 @@ from rclrt_analysis.bounds.fixed_point import (
     least_fixed_point,
     lower_start,
 )
-from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import Interference, Ints, TaskSet
+from rclrt_analysis.bounds.taskset import DEDICATED, Interference, Ints, Supply, TaskSet
 
 MAX_POINTS = 200_000
 

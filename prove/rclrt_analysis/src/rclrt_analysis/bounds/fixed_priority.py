@@ -23,10 +23,11 @@ from rclrt_analysis.bounds.fixed_point import (
     least_fixed_point,
     lower_start,
 )
-from rclrt_analysis.bounds.supply import DEDICATED, Supply
 from rclrt_analysis.bounds.taskset import (
+    DEDICATED,
     Interference,
     Ints,
+    Supply,
     TaskSet,
     higher_or_equal,
     largest_lower,

@@ -1,17 +1,13 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds for executors whose threads may use several cores, and for preemptive EDF.
-
-On several cores the test of EDF says only whether all deadlines are met; a response is then at most
-its deadline. It is for sporadic tasks without jitter.
-"""
+"""Bounds for executors whose threads may use several cores, and for preemptive EDF."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from rclrt_analysis.bounds import dag, nonpreemptive_edf
+from rclrt_analysis.bounds import dag, global_edf, nonpreemptive_edf
 from rclrt_analysis.bounds.activation import Activation, Stream
 from rclrt_analysis.bounds.burst import with_bursts
 from rclrt_analysis.bounds.fixed_point import (
@@ -22,7 +18,7 @@ from rclrt_analysis.bounds.fixed_point import (
 from rclrt_analysis.bounds.inherited import Due, inherited_deadlines
 from rclrt_analysis.bounds.nonpreemptive_edf import NO_DEADLINE
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
-from rclrt_analysis.bounds.taskset import TaskSet, make_taskset
+from rclrt_analysis.bounds.taskset import make_taskset
 from rclrt_analysis.bounds.threads import check_threads, is_receiver
 from rclrt_analysis.bounds.unit import (
     Arrivals,
@@ -44,9 +40,6 @@ ASSUMPTIONS = (
     Assumption.ENOUGH_THREADS,
 )
 
-MARGIN = 1e-9
-"""Outweighs rounding where utilizations are added."""
-
 
 def analyse_migrating(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     """Return the bounds of threads that migrate, or of preemptive EDF on one core or several.
@@ -55,8 +48,7 @@ def analyse_migrating(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
     ------
     RefusedError
         On several cores: releases cost time, callbacks share a group, deadlines exceed periods,
-        subscriptions do not form one DAG per timer with its priority; under EDF there are any, or
-        timers jitter.
+        subscriptions do not form one DAG per timer with its priority; under EDF there are any.
     """
     check_threads(unit)
     cores = len(unit.executors[0].cores)
@@ -143,42 +135,24 @@ def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     if cores == 1:
         return _edf_on_one_core(unit, arrivals)
     other = next((c for c in unit.callbacks if c.kind is not Kind.TIMER), None)
-    late = next((c for c in unit.timers if c.jitter), None)
     if other is not None:
         raise RefusedError(
             "preemptive EDF has bounds for timers alone on several cores; "
             f"'{other.name}' is none. Give each executor one core"
         )
-    if late is not None:
-        raise RefusedError(
-            "preemptive EDF has bounds without jitter alone on several cores; "
-            f"'{late.name}' has some. Give each executor one core"
-        )
     tasks = make_taskset(
         [c.wcet + unit.extra for c in unit.timers],
         [c.period or 1 for c in unit.timers],
         [c.deadline or 1 for c in unit.timers],
+        jitter=[c.jitter for c in unit.timers],
     )
-    lost = no_density(tasks, cores)
+    bounds = global_edf.response(tasks, cores)
     found = {}
-    for callback, deadline in zip(unit.timers, np.asarray(tasks.deadline), strict=True):
-        bound = None if lost else int(deadline)
-        reason = no_bound(lost) if lost else ""
-        found[callback.name] = _local(unit, callback, callback, bound, reason)
-    name = f"global EDF density on {cores} cores"
-    return found, Method(name, "Goossens03; Bertogna05", ASSUMPTIONS)
-
-
-def no_density(tasks: TaskSet, cores: int) -> int:
-    """Return 0 if `cores` cores meet every deadline [Goossens03], by density [Bertogna05].
-
-    sum d_i <= m - (m - 1) max d_i with d_i = C_i / min(D_i, T_i). Sufficient.
-    """
-    if np.any(tasks.jitter):
-        raise ValueError("the density test knows no jitter")
-    dense = tasks.wcet / np.minimum(tasks.deadline, tasks.period)
-    met = dense.sum() <= cores - (cores - 1) * dense.max(initial=0) - MARGIN
-    return 0 if met else UNSHOWN
+    for i, callback in enumerate(unit.timers):
+        bound = None if bounds is None else int(bounds[i])
+        found[callback.name] = _local(unit, callback, callback, bound, no_bound(UNSHOWN))
+    name = f"global EDF on {cores} cores"
+    return found, Method(name, "Bertogna07; Goossens03; Bertogna05; Baruah07", ASSUMPTIONS)
 
 
 def _edf_on_one_core(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:

@@ -20,8 +20,7 @@ from rclrt_analysis.bounds.fixed_point import (
     least_fixed_point,
     lower_start,
 )
-from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import Bools, Ints, TaskSet
+from rclrt_analysis.bounds.taskset import DEDICATED, Bools, Ints, Supply, TaskSet
 
 NO_DEADLINE = 2**50
 """Stands for none: beyond all others, and far enough from the limits of 64 bits."""

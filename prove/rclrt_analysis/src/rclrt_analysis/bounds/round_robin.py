@@ -14,8 +14,7 @@ import numpy as np
 from rclrt_analysis.bounds import fixed_priority
 from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, least_fixed_point
-from rclrt_analysis.bounds.supply import Supply
-from rclrt_analysis.bounds.taskset import LIMIT, Bools, Ints, TaskSet
+from rclrt_analysis.bounds.taskset import LIMIT, Bools, Ints, Supply, TaskSet
 from rclrt_analysis.bounds.unit import Rows, Unit
 from rclrt_analysis.model import Kind
 

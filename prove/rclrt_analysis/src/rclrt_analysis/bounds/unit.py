@@ -15,8 +15,14 @@ from rclrt_analysis.bounds.effort import CALLBACK, spend
 from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.releaser import as_interference
 from rclrt_analysis.bounds.result import Local, RefusedError
-from rclrt_analysis.bounds.supply import DEDICATED, Supply
-from rclrt_analysis.bounds.taskset import Interference, Ints, TaskSet, make_taskset
+from rclrt_analysis.bounds.taskset import (
+    DEDICATED,
+    Interference,
+    Ints,
+    Supply,
+    TaskSet,
+    make_taskset,
+)
 from rclrt_analysis.model import Callback, Executor, Kind, System
 
 

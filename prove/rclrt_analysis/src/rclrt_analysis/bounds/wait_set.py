@@ -21,8 +21,7 @@ from rclrt_analysis.bounds.burst import with_bursts
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
 from rclrt_analysis.bounds.fixed_point import ENDLESS, FULL, MANY, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
-from rclrt_analysis.bounds.supply import Supply
-from rclrt_analysis.bounds.taskset import Bools, Ints, higher_or_equal, make_taskset
+from rclrt_analysis.bounds.taskset import Bools, Ints, Supply, higher_or_equal, make_taskset
 from rclrt_analysis.bounds.unit import Arrivals, Known, Rows, Unit, make_rows, with_jitter
 from rclrt_analysis.model import Callback, Kind, in_ms
 
