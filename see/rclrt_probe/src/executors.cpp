@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Stand-ins for the functions by which a program has rclcpp's executors spin: they call the library that does it by the
-// engine (module.hpp), or the next definition if that declines.
+// engine (next.hpp), or the next definition if that declines.
 
 #include <cstdint>
 
-#include "module.hpp"
 #include "next.hpp"
 
 namespace

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "module.hpp"
+#include "next.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -15,8 +15,6 @@
 #include <fstream>
 #include <mutex>
 #include <string>
-
-#include "next.hpp"
 
 /// For the library itself: the definition that the program would use without both.
 extern "C" __attribute__((visibility("default"))) void * rclrt_find_next(const char * name);

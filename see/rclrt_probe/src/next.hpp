@@ -20,9 +20,18 @@ void * find_next(const char * name, const void * caller) noexcept;
 /// The same, past what `find_first` finds. `caller` may be null: it is not known.
 void * find_past_ours(const char * name, const void * caller) noexcept;
 
-/// If it is set, what it finds is the next definition: see module.hpp. Stored once, before the program's own code runs or
+/// If it is set, what it finds is the next definition: has_module() sets it. Stored once, before the program's own code runs or
 /// when an rclcpp that it loads late makes its first node; a thread that sees it sees all that it needs.
 extern std::atomic<void * (*)(const char * name)> find_first;
+
+/// The library by which rclcpp's executors spin with the engine: librclrt_stock-<version of rclcpp>, of package
+/// rclrt_rclcpp, in the folder that RCLRT_RUN names.
+///
+/// Whether the program uses rclcpp and the library serves it; then find_next() finds what the library defines. Opens it
+/// if it was not: a program may load rclcpp late. False without RCLRT_RUN, and if the library does not fit the program's
+/// rclcpp, of which the user is told once. The first call takes the lock of the dynamic linker and allocates; while there
+/// is no rclcpp so does every call.
+bool has_module() noexcept;
 
 /// For a variable with static storage: usable before constructors have run.
 template <typename FunctionT>

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 
-#include "module.hpp"
 #include "next.hpp"
 
 #define RCLRT_EXPORT extern "C" __attribute__((visibility("default")))
