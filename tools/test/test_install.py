@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages of this build, installed in a folder, in a program that lies in another one.
 
-Nothing is sourced: with ROS 2 from PyPI the packages find it by themselves.
+With ROS 2 from PyPI nothing is sourced: the packages find it by themselves. The other world is a
+prefix like /opt/ros/<distro>, which is sourced. The test makes one of the files of the wheels.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,6 +22,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BELOW_ROS = (
     "rclrt_trace", "rclrt_scx", "rclrt_micro", "rclrt_core", "rclrt_config", "rclrt_front_end",
 )  # fmt: skip
+ALL = (*BELOW_ROS, "rclrt_rcl")
+CACHE = BUILD / "CMakeCache.txt"
+MODULES = f"-DCMAKE_MODULE_PATH={ROOT}/tools/cmake/pypi"
 PROJECT = """
 cmake_minimum_required(VERSION 3.22)
 project(robot LANGUAGES CXX)
@@ -85,10 +90,16 @@ int main(int argc, char ** argv)
 }
 
 
+def is_of_wheels() -> bool:
+    return "RCLRT_ROS_FROM_PYPI:INTERNAL=TRUE" in CACHE.read_text("utf-8")
+
+
 def run(*command: object, **variables: str) -> str:
     kept = {k: v for k, v in os.environ.items() if "PATH" not in k or k == "PATH"}
-    if "RCLRT_ROS_FROM_PYPI:INTERNAL=TRUE" not in (BUILD / "CMakeCache.txt").read_text("utf-8"):
+    if not is_of_wheels():
         kept = dict(os.environ)  # Sourced.
+    if "BASH_ENV" in variables:
+        command = ("bash", "-c", 'exec "$@"', "bash", *command)  # What sources it.
     done = subprocess.run(
         list(map(str, command)), capture_output=True, text=True, check=False, timeout=300,
         env={**kept, **variables},
@@ -100,13 +111,75 @@ def run(*command: object, **variables: str) -> str:
 @pytest.fixture(scope="module", name="prefix")
 def install(tmp_path_factory: pytest.TempPathFactory) -> Path:
     prefix = tmp_path_factory.mktemp("prefix")
-    for package in (*BELOW_ROS, "rclrt_rcl", "rclrt_rclcpp"):
+    for package in (*ALL, "rclrt_rclcpp"):
         if (BUILD / package / "cmake_install.cmake").exists():
             run("cmake", "--install", BUILD / package, "--prefix", prefix)
     return prefix
 
 
-def build(folder: Path, prefix: Path, package: str, lines: str, main: str) -> Path:
+def opt_ros(folder: Path, wheels: Path) -> dict[str, str]:
+    """Lay the files of the wheels out as a distribution does; return what its setup.bash sets."""
+    prefix = folder / "opt/ros/kilted"
+    site = next(wheels.glob("lib/python3.*/site-packages"))
+    for name, entries in (
+        ("lib", (*wheels.glob("lib/*"), *site.glob("ros_*.libs/*"))),
+        ("bin", wheels.glob("bin/*")),
+        (".", (wheels / "include", wheels / "tools", wheels / "lib64")),
+    ):
+        (prefix / name).mkdir(parents=True, exist_ok=True)
+        for entry in entries:
+            link = prefix / name / entry.name
+            if not link.exists() and not (name == "bin" and "python" in entry.name):
+                link.symlink_to(entry)
+    shutil.copytree(wheels / "share", prefix / "share")
+    # What the machine that built the wheels has. A distribution names its own.
+    for file in prefix.glob("share/*/cmake/*.cmake"):
+        text = file.read_text(encoding="utf-8")
+        new = re.sub(r'[^";]*(?:/opt/python|libtinyxml2)[^";]*', "", text)
+        new = new.replace("lttng-ust", "dl")
+        if new != text:
+            file.write_text(new, encoding="utf-8")
+    (prefix / "setup.bash").write_text(
+        f"export AMENT_PREFIX_PATH={prefix} CMAKE_PREFIX_PATH={prefix}\n"
+        f"export LD_LIBRARY_PATH={prefix}/lib\n"
+        f"export PYTHONPATH={prefix}/{site.relative_to(wheels)}\n",
+        encoding="utf-8",
+    )
+    (python,) = re.findall(r"^_?Python3_LIBRARY_RELEASE:\w+=(.*)$", CACHE.read_text("utf-8"), re.M)
+    # Of the wheels alone: their librcl.so needs symbols of Python, and OpenSSL is inside of them.
+    words = f"-Wl,--no-as-needed {python} -Wl,--allow-shlib-undefined"
+    return {"LDFLAGS": words, "BASH_ENV": f"{prefix}/setup.bash"}
+
+
+@pytest.fixture(scope="module", name="distribution")
+def install_for_a_distribution(
+    prefix: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, str]]:
+    """Configure the tree with that ROS, and install it with the libraries of the other build."""
+    if not is_of_wheels():
+        return prefix, {}
+    folder = tmp_path_factory.mktemp("distribution")
+    (wheels,) = re.findall(r"^RCLRT_VENV:\w+=(.*)$", CACHE.read_text("utf-8"), re.M)
+    variables = opt_ros(folder, Path(wheels))
+    packages = ";".join(
+        next(ROOT.glob(f"*/{name}/package.xml")).parent.relative_to(ROOT).as_posix() for name in ALL
+    )
+    run(
+        "cmake", "-G", "Ninja", "-S", ROOT, "-B", folder / "build", f"-DRCLRT_VENV={wheels}",
+        "-DRCLRT_BUILD_TESTS=OFF", f"-DRCLRT_PACKAGES={packages}", MODULES, **variables,
+    )  # fmt: skip
+    for package in ALL:
+        for file in (BUILD / package).rglob("*"):
+            made = folder / "build" / file.relative_to(BUILD)
+            if file.is_file() and made.parent.is_dir() and not made.exists():
+                made.symlink_to(file)
+        run("cmake", "--install", folder / "build" / package, "--prefix", folder / "prefix")
+    return folder / "prefix", variables
+
+
+def build(
+    folder: Path, prefix: Path, package: str, lines: str, main: str, **variables: str
+) -> Path:
     """Build a program of these lines as README has them, and refuse the minor version before."""
     major, minor, _ = (ROOT / "VERSION").read_text(encoding="utf-8").split(".")
     lines = lines.replace("REQUIRED", f"{major}.{minor} REQUIRED")
@@ -118,26 +191,26 @@ def build(folder: Path, prefix: Path, package: str, lines: str, main: str) -> Pa
         ),
         encoding="utf-8",
     )  # fmt: skip
-    run(
-        "cmake",
-        "-G",
-        "Ninja",
-        "-S",
-        folder,
-        "-B",
-        folder / "build",
-        f"-DCMAKE_PREFIX_PATH={prefix}",
-    )
-    run("ninja", "-C", folder / "build")
+    more = [f"-DCMAKE_PREFIX_PATH={prefix}", *([MODULES] if variables else [])]
+    run("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", *more, **variables)
+    run("ninja", "-C", folder / "build", **variables)
     return folder / "build/robot"
 
 
-def test_a_program_on_rcl_is_built_anywhere_and_starts(tmp_path: Path, prefix: Path) -> None:
+def test_a_program_on_rcl_is_built_where_a_distribution_is_sourced_and_starts(
+    tmp_path: Path, distribution: tuple[Path, dict[str, str]]
+) -> None:
+    prefix, variables = distribution
     others = "".join(f"find_package({package} REQUIRED)\n" for package in BELOW_ROS)
     main = (ROOT / "ros/rclrt_rcl/example/first_node.cpp").read_text(encoding="utf-8")
     once = main.replace("executor.spin();", "if (argc < 2) executor.spin();")
-    robot = build(tmp_path, prefix, "rclrt_rcl", f"{others}find_package(rclrt_rcl REQUIRED)", once)
-    run(robot, "once")
+    lines = f"{others}find_package(rclrt_rcl REQUIRED)"
+    robot = build(tmp_path, prefix, "rclrt_rcl", lines, once, **variables)
+    run(robot, "once", **variables)
+    if variables:
+        assert not [*prefix.rglob("RclrtRosWheels.cmake")]
+        cache = (tmp_path / "build/CMakeCache.txt").read_text(encoding="utf-8")
+        assert re.search(r"^rcl_DIR:PATH=.*/opt/ros/kilted/", cache, re.M)
 
 
 def test_the_lines_of_the_readme_are_enough(tmp_path: Path, prefix: Path) -> None:
