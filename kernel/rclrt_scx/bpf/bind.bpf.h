@@ -108,6 +108,9 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 		t->server_ns = 0;
 		t->left_ns = 0;
 		__sync_fetch_and_add(&s->bound, 1);
+		if (!t->had_slot)
+			__sync_fetch_and_add(&with_slots[p->pid & PLAIN_BITS], 1);
+		t->had_slot = true;
 		t->slot = index;
 		request->slot = index;
 		return 0;

@@ -49,7 +49,7 @@ static void wake_budget(struct thread *t)
 {
 	u64 now, runtime, period;
 
-	if (!t)
+	if (!t || !t->slot)
 		return;
 	begin_budget(t);
 	if (!t->slept)
@@ -74,10 +74,11 @@ static void wake_budget(struct thread *t)
 /* What it has used since it was last charged. */
 static void use_budget(struct thread *t)
 {
+	struct rclrt_scx_cpu *c = cpu_of(bpf_get_smp_processor_id());
 	u64 now, had, runtime, period, key, over;
 	bool waits;
 
-	if (!t)
+	if (!t || !t->slot)
 		return;
 	begin_budget(t);
 	now = bpf_ktime_get_ns();
@@ -95,7 +96,7 @@ static void use_budget(struct thread *t)
 	over = had - t->left_ns;
 	t->left_ns = over < runtime ? runtime - over : 1;
 	/* If nobody waits for a deadline, nobody had less because of what was used: no debt is left. */
-	waits = any_deadline_waits(bpf_get_smp_processor_id());
+	waits = !c || any_deadline_waits(c);
 	t->server_ns = (waits && key > now ? key : now) + period;
 	t->postponed = true;
 }

@@ -64,6 +64,10 @@ struct sched_ext_entity {
 	unsigned long runnable_at;
 };
 
+struct sched_entity {
+	u64 sum_exec_runtime;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid;
@@ -74,6 +78,7 @@ struct task_struct {
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	char comm[16];
+	struct sched_entity se;
 	struct sched_ext_entity scx;
 };
 
@@ -127,7 +132,9 @@ struct sched_ext_ops {
 
 /* The same values in 6.12 and 7.2. */
 #define SCX_DSQ_LOCAL 0x8000000000000002ULL
+#define SCX_DSQ_LOCAL_ON 0xc000000000000000ULL
 #define SCX_ENQ_WAKEUP 1ULL
+#define SCX_ENQ_PREEMPT (1ULL << 32)
 #define SCX_KICK_IDLE 1ULL
 #define SCX_KICK_PREEMPT 2ULL
 #define SCX_DEQ_SLEEP 1ULL
@@ -148,6 +155,9 @@ s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+s32 scx_bpf_pick_idle_cpu(const struct cpumask *allowed, u64 flags) __ksym;
+s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
+			   bool *is_idle) __ksym;
 const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
 void scx_bpf_put_cpumask(const struct cpumask *mask) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
@@ -191,6 +201,7 @@ struct scx_bpf_dsq_insert_vtime_args {
 } __attribute__((preserve_access_index));
 bool __scx_bpf_dsq_insert_vtime(struct task_struct *p,
 				struct scx_bpf_dsq_insert_vtime_args *args) __ksym __weak;
+struct task_struct *scx_bpf_dsq_peek(u64 dsq_id) __ksym __weak; /* reliable from 7.1 on */
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
 /* libbpf leaves out what is behind the last "___". */
 bool scx_bpf_dsq_insert___v2___own(struct task_struct *p, u64 dsq_id, u64 slice,
@@ -214,15 +225,15 @@ static __always_inline void insert_by(struct task_struct *p, u64 dsq, u64 slice,
 	}
 }
 
-/* At the end of the queue of its own CPU, for the kernel to run. */
-static __always_inline void insert_local(struct task_struct *p, u64 slice, u64 flags)
+/* At the end of the kernel's queue of a CPU: SCX_DSQ_LOCAL of its own, SCX_DSQ_LOCAL_ON | cpu. */
+static __always_inline void insert_local(struct task_struct *p, u64 dsq, u64 slice, u64 flags)
 {
 	if (bpf_ksym_exists(scx_bpf_dsq_insert___v2___own))
-		scx_bpf_dsq_insert___v2___own(p, SCX_DSQ_LOCAL, slice, flags);
+		scx_bpf_dsq_insert___v2___own(p, dsq, slice, flags);
 	else if (bpf_ksym_exists(scx_bpf_dsq_insert))
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice, flags);
+		scx_bpf_dsq_insert(p, dsq, slice, flags);
 	else
-		scx_bpf_dispatch(p, SCX_DSQ_LOCAL, slice, flags);
+		scx_bpf_dispatch(p, dsq, slice, flags);
 }
 
 static __always_inline bool take_first(u64 dsq)
@@ -231,15 +242,21 @@ static __always_inline bool take_first(u64 dsq)
 							  : scx_bpf_consume(dsq);
 }
 
-/* Take `p`, which the iterator is at. */
-static __always_inline bool take_this(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 slice)
+/* Take `p`, which the iterator is at, to the kernel's queue of a CPU. */
+static __always_inline bool move_this(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq,
+				      u64 slice)
 {
 	if (bpf_ksym_exists(scx_bpf_dsq_move)) {
 		scx_bpf_dsq_move_set_slice(it, slice);
-		return scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL, 0);
+		return scx_bpf_dsq_move(it, p, dsq, 0);
 	}
 	scx_bpf_dispatch_from_dsq_set_slice(it, slice);
-	return scx_bpf_dispatch_from_dsq(it, p, SCX_DSQ_LOCAL, 0);
+	return scx_bpf_dispatch_from_dsq(it, p, dsq, 0);
+}
+
+static __always_inline bool take_this(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 slice)
+{
+	return move_this(it, p, SCX_DSQ_LOCAL, slice);
 }
 
 /*
@@ -294,11 +311,14 @@ static __always_inline void set_slice(struct task_struct *p, u64 slice)
 		p->scx.slice = slice;
 }
 
-/*
- * Whether what `cpu` runs now can be preempted by us: not a real-time thread, and in partial mode
- * neither a thread of the fair class. Without a look at the current thread the kick would be lost.
- */
-static __always_inline bool ours_to_take(s32 cpu, bool partial)
+enum current {
+	HIGHER,	    /* A real-time thread. */
+	FAIR_ABOVE, /* In partial mode a thread of the fair class. */
+	OURS,
+};
+
+/* What `cpu` runs now. Only ours, and nothing, can be preempted by us: on others a kick would be lost. */
+static __always_inline enum current current_of(s32 cpu, bool partial)
 {
 	struct task_struct *curr = NULL;
 	unsigned int policy = 0;
@@ -314,12 +334,14 @@ static __always_inline bool ours_to_take(s32 cpu, bool partial)
 			curr = rq->curr;
 	}
 	if (curr) {
-		prio = BPF_CORE_READ(curr, prio);
-		policy = BPF_CORE_READ(curr, policy);
-		pid = BPF_CORE_READ(curr, pid);
+		prio = curr->prio;
+		policy = curr->policy;
+		pid = curr->pid;
 	}
 	bpf_rcu_read_unlock();
-	return prio >= MAX_RT_PRIO && (!partial || policy == SCHED_EXT || pid == 0);
+	if (prio < MAX_RT_PRIO)
+		return HIGHER;
+	return partial && policy != SCHED_EXT && pid ? FAIR_ABOVE : OURS;
 }
 
 #endif /* KERNEL_BPF_H_ */

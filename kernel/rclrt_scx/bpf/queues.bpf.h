@@ -23,6 +23,55 @@ const volatile u64 edf_slice_ns = 95 * NS_PER_MS;
 const volatile u32 slot_count = 1;
 const volatile u64 starved_jiffies = 500;
 
+/*
+ * How many threads wait in EDF, and in OWN of each CPU (its word `waiting`). The CPU that queues a thread adds it before
+ * the kernel puts it there, and before that CPU looks at the words. What takes it out of the count is that it runs, or
+ * cannot run any more. So the counts are never too low, and a CPU that writes its word and then finds zero has been seen.
+ */
+static u64 waiting;
+
+static void no_longer_waits(struct thread *t)
+{
+	struct rclrt_scx_cpu *c;
+
+	if (!t || !t->counted)
+		return;
+	c = cpu_of((s32)t->counted - 2);
+	if (t->counted == 1)
+		__sync_fetch_and_sub(&waiting, 1);
+	else if (c)
+		__sync_fetch_and_sub(&c->waiting, 1);
+	t->counted = 0;
+}
+
+static void now_waits(struct thread *t, u64 queue, s32 cpu)
+{
+	struct rclrt_scx_cpu *c = cpu_of(cpu);
+
+	no_longer_waits(t);
+	if (queue == EDF)
+		__sync_fetch_and_add(&waiting, 1);
+	else if (c)
+		__sync_fetch_and_add(&c->waiting, 1);
+	if (t)
+		t->counted = queue == EDF ? 1 : 2 + (u32)cpu;
+}
+
+static __always_inline bool waits_in_own(const struct rclrt_scx_cpu *c)
+{
+	return *(volatile u64 *)&c->waiting > 0;
+}
+
+static __always_inline bool waits_in_edf(void)
+{
+	return *(volatile u64 *)&waiting > 0;
+}
+
+static __always_inline bool any_deadline_waits(const struct rclrt_scx_cpu *c)
+{
+	return waits_in_edf() || waits_in_own(c);
+}
+
 static __always_inline u32 most_of(u64 queue, u32 of_fair)
 {
 	return queue == FAIR ? of_fair : slot_count;
@@ -50,6 +99,22 @@ __noinline u64 earliest_for(u64 queue, s32 cpu)
 	return key;
 }
 
+/* Key of the first thread in a queue, or NOBODY. */
+static __always_inline u64 first_of(u64 queue)
+{
+	struct task_struct *p;
+	u64 key = NOBODY;
+
+	if (!immediate || !bpf_ksym_exists(scx_bpf_dsq_peek))
+		return earliest_for(queue, -1);
+	bpf_rcu_read_lock();
+	p = scx_bpf_dsq_peek(queue);
+	if (p)
+		key = p->scx.dsq_vtime;
+	bpf_rcu_read_unlock();
+	return key;
+}
+
 /* The same of all that have a deadline. */
 static __always_inline u64 earliest_deadline_for(s32 cpu)
 {
@@ -58,9 +123,11 @@ static __always_inline u64 earliest_deadline_for(s32 cpu)
 	return own < all ? own : all;
 }
 
-static __always_inline bool any_deadline_waits(s32 cpu)
+/* Whether a thread with a deadline before `key` waits that may run on `cpu`. */
+static __always_inline bool earlier_waits(s32 cpu, const struct rclrt_scx_cpu *c, u64 key)
 {
-	return scx_bpf_dsq_nr_queued(EDF) > 0 || scx_bpf_dsq_nr_queued(OWN(cpu)) > 0;
+	return (waits_in_own(c) && first_of(OWN(cpu)) + 1 < key) ||
+	       (waits_in_edf() && first_of(EDF) + 1 < key && earliest_for(EDF, cpu) + 1 < key);
 }
 
 /*
@@ -103,10 +170,13 @@ __noinline u64 take_before(u64 queue, s32 cpu, u64 key, u64 slice)
 }
 
 /* The same of all that have a deadline. Of equal ones that which can run nowhere else. */
-static __always_inline u64 take_deadline_before(s32 cpu, u64 key, u64 slice)
+static __always_inline u64 take_deadline_before(s32 cpu, const struct rclrt_scx_cpu *c, u64 key,
+						u64 slice)
 {
-	u64 own = earliest_for(OWN(cpu), cpu);
-	u64 taken = take_before(EDF, cpu, own < key ? own : key, slice);
+	u64 own = waits_in_own(c) ? earliest_for(OWN(cpu), cpu) : NOBODY;
+	u64 taken = waits_in_edf() && first_of(EDF) < key
+			    ? take_before(EDF, cpu, own < key ? own : key, slice)
+			    : NOBODY;
 
 	return taken == NOBODY && own < key ? take_before(OWN(cpu), cpu, key, slice) : taken;
 }

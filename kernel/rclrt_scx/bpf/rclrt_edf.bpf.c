@@ -18,6 +18,10 @@
  *     A CPU that sees a fresh mark of another looks once more, when that thread has been queued. Each
  *     queue has a mark of its own, so that background does not disturb those that run by a deadline.
  *
+ * Two things keep what it costs the same on few and on many CPUs. Nothing is looked for while nothing waits: counts say
+ * so (queues.bpf.h). And a thread that wakes goes past the queues if a CPU is idle, or to the CPU that runs the latest
+ * (select_cpu()). If an earlier one has come meanwhile, running() finds it. Only the tick looks at all CPUs.
+ *
  * A thread that is preempted by a higher class would be parked in front of that CPU's own queue,
  * out of reach of idle CPUs. With its slice set to zero in stopping() it comes back to enqueue()
  * instead.
@@ -32,80 +36,16 @@
  */
 #include "kernel.bpf.h"
 #include "tables.bpf.h"
-#include "note.bpf.h"
 #include "queues.bpf.h"
 #include "budget.bpf.h"
 #include "bind.bpf.h"
 #include "reserve.bpf.h"
 #include "hotplug.bpf.h"
+#include "choose.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
-#define MARK_CPU 1023ULL  /* bits of a mark that say who left it; the rest is the time */
-#define FRESH_NS 50000ULL /* a thread on its way into a queue is there by then */
-
-const volatile bool partial;
-const volatile bool ksoftirqd_first; /* see wakes_sleepers() */
-
-static u64 marks[2];   /* left by the thread that was last on its way into EDF, into FAIR */
 static u64 fair_vtime; /* of the background thread that started last */
-
-/*
- * Claim the CPU that runs the latest of those where `p` may run, if it is later than `key`. Not its own
- * if it has just been preempted there: somebody else takes that one.
- */
-static void find_cpu(struct task_struct *p, u64 key, bool preempted)
-{
-	u32 queue = key < RCLRT_SCX_RUNS_BACKGROUND ? EDF : FAIR;
-	s32 own = scx_bpf_task_cpu(p);
-	u64 left = (bpf_ktime_get_ns() & ~MARK_CPU) | (own & MARK_CPU);
-	struct rclrt_scx_cpu *c;
-	int try, i;
-
-	__sync_lock_test_and_set(queue == EDF ? &marks[EDF] : &marks[FAIR], left);
-	c = cpu_of(bpf_get_smp_processor_id());
-	if (!c || c->offline)
-		return; /* As in dispatch(): another CPU's tick finds the thread. */
-	bpf_for(try, 0, MAX_TRIES) {
-		u64 latest = key;
-		s32 victim = -1;
-
-		/* From the own CPU onwards, so that it is taken where several are equal. */
-		bpf_for(i, 0, cpu_count) {
-			s32 cpu = own + i;
-			u64 runs;
-
-			if (cpu >= cpu_count)
-				cpu -= cpu_count;
-			if (i == 0 && preempted)
-				continue;
-			c = cpu_of(cpu);
-			if (!c || c->offline || !may_run(p, cpu))
-				continue;
-			runs = *(volatile u64 *)&c->running_ns;
-			if (runs <= latest || !ours_to_take(cpu, partial))
-				continue;
-			latest = runs;
-			victim = cpu;
-			if (runs == RCLRT_SCX_RUNS_NOTHING)
-				break;
-		}
-		if (victim < 0)
-			return;
-		c = cpu_of(victim);
-		if (c && __sync_val_compare_and_swap(&c->running_ns, latest, key) == latest) {
-			/* The kick comes after the queueing. */
-			if (queue == EDF)
-				c->seen_mark[EDF] = left;
-			else
-				c->seen_mark[FAIR] = left;
-			/* Background takes idle CPUs only: kicking its own kind goes round in
-			 * circles. */
-			kick(victim, queue == EDF ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
-			return;
-		}
-	}
-}
 
 /* Where in the background's order it is. A long sleep does not save up more than a slice. */
 static u64 fair_place(struct thread *t)
@@ -117,50 +57,138 @@ static u64 fair_place(struct thread *t)
 	return t->vtime;
 }
 
+/* It wakes, or comes back to be queued. Its key. */
+static u64 begins_to_wait(struct task_struct *p, struct thread *t, bool wakes)
+{
+	if (!t)
+		return RCLRT_SCX_RUNS_BACKGROUND;
+	if (wakes)
+		say_asleep(t, 0); /* Before the deadline is read, see slots.h. */
+	wake_budget(t);
+	if (ksoftirqd_first)
+		t->first = wakes_sleepers(p);
+	t->preempted = t->changed = false;
+	return urgency(t);
+}
+
+/* Past our queues to the kernel's of the CPU that it has claimed. */
+static void go_straight(struct task_struct *p, struct thread *t, u64 dsq, u64 key, u64 flags)
+{
+	if (record)
+		note(p, RCLRT_SCX_QUEUED, key);
+	t->changed = true;
+	charge(p, t, NULL);
+	fair_place(t);
+	insert_local(p, dsq, key < RCLRT_SCX_RUNS_BACKGROUND ? edf_slice_ns : fair_slice_ns, flags);
+}
+
+/*
+ * A thread that wakes needs no queue if a CPU is idle, and none waits for a deadline, or if it has a deadline earlier than
+ * one that runs. The kernel gives it back to enqueue() if it cannot run there at once. Kernels that do not (before 7.1)
+ * find it in its queue, without a search by enqueue().
+ */
 s32 SEC("struct_ops/edf_select_cpu")
 	BPF_PROG(edf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
-	return prev_cpu; /* enqueue() decides */
+	struct rclrt_scx_cpu *c = cpu_of(bpf_get_smp_processor_id());
+	bool is_idle = false;
+	struct thread *t;
+	u64 key, runs = NOBODY;
+	s32 cpu;
+
+	if (!c || c->offline)
+		return prev_cpu; /* enqueue() decides */
+	cpu = waits_in_edf() ? prev_cpu : scx_bpf_select_cpu_dfl(p, prev_cpu, 0, &is_idle);
+	if (!is_idle && is_plain(p))
+		return prev_cpu;
+	t = thread_of(p);
+	if (!t || (!is_idle && !t->slot))
+		return prev_cpu;
+	key = begins_to_wait(p, t, true);
+	if (!is_idle) {
+		if (key >= RCLRT_SCX_RUNS_BACKGROUND)
+			return prev_cpu;
+		cpu = partial ? fair_cpu(p, prev_cpu, false, key) : -1;
+		if (cpu >= 0) {
+			go_straight(p, t, SCX_DSQ_LOCAL, key, 0);
+			return cpu;
+		}
+		cpu = immediate ? latest_cpu(p, prev_cpu, false, key) : -1;
+		c = cpu_of(cpu);
+		if (cpu < 0 || !c)
+			return prev_cpu;
+		runs = *(volatile u64 *)&c->running_ns;
+		if (runs <= key)
+			return prev_cpu;
+	}
+	c = cpu_of(cpu);
+	if (!c || c->offline || __sync_val_compare_and_swap(&c->running_ns, runs, key) != runs) {
+		if (is_idle)
+			kick(cpu, SCX_KICK_IDLE); /* Another one has claimed it by its word. */
+		return prev_cpu;
+	}
+	if (immediate)
+		go_straight(p, t, SCX_DSQ_LOCAL, key, immediate | (is_idle ? 0 : SCX_ENQ_PREEMPT));
+	else
+		t->chosen = cpu + 1;
+	return cpu;
 }
 
 void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	struct rclrt_scx_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+	s32 own = scx_bpf_task_cpu(p);
+	struct rclrt_scx_cpu *c = cpu_of(own);
 	struct thread *t = thread_of(p);
-	bool preempted = t && t->preempted;
-	u64 key;
+	bool wakes = enq_flags & SCX_ENQ_WAKEUP, preempted = t && t->preempted && !wakes;
+	bool chosen = t && wakes && t->chosen == (u32)own + 1;
+	u64 key = is_plain(p) ? RCLRT_SCX_RUNS_BACKGROUND : begins_to_wait(p, t, wakes);
 
-	if (enq_flags & SCX_ENQ_WAKEUP)
-		say_asleep(t, 0); /* Before the deadline is read, see slots.h. */
-	wake_budget(t);
-	if (t && ksoftirqd_first)
-		t->first = wakes_sleepers(p);
-	key = urgency(t);
 	if (t)
-		t->preempted = t->changed = false;
+		t->chosen = 0;
 	if (c && switches_cpu(p)) { /* Before all others there, see hotplug.bpf.h. */
 		c->leaving = 1;
-		insert_by(p, OWN(scx_bpf_task_cpu(p)), edf_slice_ns, 0, enq_flags);
-		find_cpu(p, 1, false);
+		now_waits(t, OWN(own), own);
+		insert_by(p, OWN(own), edf_slice_ns, 0, enq_flags);
+		find_cpu(p, 1, false, wakes);
 		return;
 	}
 	if (c && c->leaving && is_bound(p)) {
-		insert_local(p, SHORT_NS, enq_flags);
+		insert_local(p, SCX_DSQ_LOCAL, SHORT_NS, enq_flags);
 		return;
 	}
-	note(p, RCLRT_SCX_QUEUED, key);
+	if (immediate && wakes && c && t && key < RCLRT_SCX_RUNS_BACKGROUND && is_bound(p) &&
+	    can_claim(own, key)) {
+		__sync_lock_test_and_set(&c->running_ns, key);
+		go_straight(p, t, SCX_DSQ_LOCAL, key, enq_flags | immediate | SCX_ENQ_PREEMPT);
+		return;
+	}
+	/* Where the fair class has preempted it the kernel's server comes back soon. */
+	if (partial && t && c && key < RCLRT_SCX_RUNS_BACKGROUND && !is_bound(p) &&
+	    !(preempted && *(volatile u64 *)&c->running_ns == NOBODY)) {
+		s32 cpu = fair_cpu(p, own, preempted, key);
+
+		if (cpu >= 0) {
+			go_straight(p, t, SCX_DSQ_LOCAL_ON | cpu, key, enq_flags);
+			return;
+		}
+	}
+	if (record)
+		note(p, RCLRT_SCX_QUEUED, key);
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
 		u64 queue = EDF;
 
 		if (p->nr_cpus_allowed == 1)
-			queue = OWN(scx_bpf_task_cpu(p));
+			queue = OWN(own);
+		now_waits(t, queue, own);
 		/* Of equal deadlines the one that has begun goes on first. */
-		insert_by(p, queue, edf_slice_ns, enq_flags & SCX_ENQ_WAKEUP ? key : key - 1,
-			  enq_flags);
+		insert_by(p, queue, edf_slice_ns, wakes ? key : key - 1, enq_flags);
 	} else {
+		if (t)
+			charge(p, t, NULL);
 		insert_by(p, FAIR, fair_slice_ns, fair_place(t), enq_flags);
 	}
-	find_cpu(p, key, preempted);
+	if (!chosen)
+		find_cpu(p, key, preempted, wakes);
 }
 
 /*
@@ -212,7 +240,7 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 	if (take_reserve(cpu, c, runs_deadline))
 		return true;
 	/* One that has begun waits with its deadline less one, see enqueue(). This one has, too. */
-	earliest = take_deadline_before(cpu, runs_deadline ? key - 1 : key, edf_slice(c));
+	earliest = take_deadline_before(cpu, c, runs_deadline ? key - 1 : key, edf_slice(c));
 	if (earliest != NOBODY) {
 		c->running_ns = earliest;
 		return true;
@@ -232,53 +260,8 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 		return true;
 	}
 	c->fair_ns = 0; /* Idle, for who knows how long. */
+	__sync_lock_test_and_set(&about_to_idle, cpu);
 	return false;
-}
-
-/*
- * Of the CPUs that run something later than one that waits and may run there, the latest shall look: the
- * CPU that woke that thread may have been misled by a claim, or have told a CPU that was about to run an
- * earlier one. One is enough: it does the same when it looks.
- */
-__noinline int share_work(s32 cpu)
-{
-	u64 first = earliest_for(EDF, -1), latest = 0, wanted = 0;
-	bool fair = scx_bpf_dsq_nr_queued(FAIR) > 0;
-	struct rclrt_scx_cpu *c = cpu_of(cpu);
-	s32 other, victim = -1;
-
-	/* A kick by a CPU on its way out would stay pending for ever, and unloading wait for it. */
-	if (!c || c->offline)
-		return 0;
-	bpf_for(other, 0, cpu_count) {
-		u64 runs, key, own;
-
-		c = cpu_of(other);
-		if (!c || c->offline)
-			continue;
-		runs = *(volatile u64 *)&c->running_ns;
-		own = earliest_for(OWN(other), other);
-		if (runs <= latest || !ours_to_take(other, partial) ||
-		    (runs <= first && runs <= own && runs != RCLRT_SCX_RUNS_NOTHING))
-			continue;
-		key = first == NOBODY ? NOBODY : earliest_for(EDF, other);
-		if (own < key)
-			key = own;
-		if (key == NOBODY && fair && runs == RCLRT_SCX_RUNS_NOTHING &&
-		    earliest_for(FAIR, other) != NOBODY)
-			key = RCLRT_SCX_RUNS_BACKGROUND;
-		/* The one that has begun waits with its deadline less one. */
-		if (key == NOBODY || key + 1 >= runs)
-			continue;
-		latest = runs;
-		wanted = key;
-		victim = other;
-	}
-	c = cpu_of(victim);
-	if (victim >= 0 && c &&
-	    __sync_val_compare_and_swap(&c->running_ns, latest, wanted) == latest)
-		kick(victim, wanted < RCLRT_SCX_RUNS_BACKGROUND ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
-	return 0;
 }
 
 /* Look once more if somebody is on its way into the queue, whom the kernel had not put there yet. */
@@ -304,7 +287,11 @@ void SEC("struct_ops/edf_dispatch") BPF_PROG(edf_dispatch, s32 cpu, struct task_
 	busy = decide(cpu, c, prev);
 	if (c->offline)
 		return;
-	share_work(cpu);
+	if (waits_in_edf()) {
+		if (partial)
+			hand_to_fair_cpu(cpu);
+		share_work(cpu);
+	}
 	look_again(cpu, &marks[EDF], &c->seen_mark[EDF]);
 	if (!busy) /* Background preempts nobody. */
 		look_again(cpu, &marks[FAIR], &c->seen_mark[FAIR]);
@@ -330,47 +317,67 @@ void SEC("struct_ops/edf_tick") BPF_PROG(edf_tick, struct task_struct *p)
 			set_slice(p, 0);
 		}
 	}
+	if (partial && waits_in_edf() && any_is_for_fair_only())
+		set_slice(p, 0); /* dispatch() hands one over. */
 	share_work(cpu);
+}
+
+/* Whether nothing need be kept of `p`, which has its CPU: what it has used is charged when it is queued again. */
+static __always_inline bool runs_plainly(const struct task_struct *p, const struct rclrt_scx_cpu *c)
+{
+	return is_plain(p) && !c->in_reserve && !any_deadline_waits(c);
 }
 
 void SEC("struct_ops/edf_running") BPF_PROG(edf_running, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct rclrt_scx_cpu *c = cpu_of(cpu);
-	struct thread *t = thread_of(p);
+	struct thread *t;
 	u64 key;
 
-	if (!c || !t)
+	if (!c)
 		return;
+	if (runs_plainly(p, c)) {
+		if (!c->out_of_turn && (s64)(p->scx.dsq_vtime - fair_vtime) > 0)
+			fair_vtime = p->scx.dsq_vtime;
+		c->fair_ns = 0;
+		__sync_lock_test_and_set(&c->running_ns, RCLRT_SCX_RUNS_BACKGROUND);
+		return;
+	}
+	t = thread_of(p);
+	if (!t)
+		return;
+	no_longer_waits(t);
 	wake_budget(t);
 	key = urgency(t);
 	t->urgent = key < RCLRT_SCX_RUNS_BACKGROUND;
-	t->since_ns = t->used_from_ns = bpf_ktime_get_ns();
+	t->used_from_ns = bpf_ktime_get_ns();
 	t->in_reserve = c->in_reserve;
 	t->preempted = false;
 	if (!t->urgent && !c->out_of_turn && (s64)(t->vtime - fair_vtime) > 0)
 		fair_vtime = t->vtime;
 	say_asleep(t, 0); /* Not every thread that wakes comes to enqueue(). */
-	note(p, c->in_reserve ? RCLRT_SCX_RESERVE : RCLRT_SCX_RUNS, key);
+	if (record)
+		note(p, c->in_reserve ? RCLRT_SCX_RESERVE : RCLRT_SCX_RUNS, key);
 	__sync_lock_test_and_set(&c->running_ns, c->in_reserve ? RCLRT_SCX_RUNS_PROTECTED : key);
-	/* One that was changed while it ran goes on without having been in a queue. */
-	if (t->changed && !c->in_reserve && !c->offline && earliest_deadline_for(cpu) < key)
+	if (t->changed && !c->in_reserve && !c->offline && earlier_waits(cpu, c, key))
 		kick(cpu, SCX_KICK_PREEMPT);
 	t->changed = false;
 }
 
-void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p, bool runnable)
+static void account_for(struct task_struct *p, struct rclrt_scx_cpu *c, bool runnable)
 {
-	struct rclrt_scx_cpu *c = cpu_of(scx_bpf_task_cpu(p));
 	struct thread *t = thread_of(p);
 	struct rclrt_scx_slot *slot;
 
-	if (!c || !t)
+	if (!t)
 		return;
 	use_budget(t);
-	note(p, RCLRT_SCX_STOPS, urgency(t));
+	if (record)
+		note(p, RCLRT_SCX_STOPS, urgency(t));
 	t->preempted = runnable;
 	charge(p, t, c);
+	t->in_reserve = false;
 	if (t->urgent && runnable)
 		c->preemptions++;
 	slot = slot_of(t);
@@ -378,27 +385,49 @@ void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p
 		count_job(t, c, slot->ended_ns);
 		slot->ended_ns = RCLRT_SCX_NO_DEADLINE;
 	}
-	if (!runnable && switches_cpu(p))
+}
+
+void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p, bool runnable)
+{
+	struct rclrt_scx_cpu *c = cpu_of(scx_bpf_task_cpu(p));
+
+	if (!c)
+		return;
+	if (!runs_plainly(p, c))
+		account_for(p, c, runnable);
+	if (!runnable && c->leaving && switches_cpu(p))
 		c->leaving = 0; /* If the CPU is to go, the kernel has marked it. */
 	/* Of one that can still run the word stays: dispatch() has said there what comes next. */
-	if (!runnable)
+	if (!runnable) {
 		__sync_lock_test_and_set(&c->running_ns, RCLRT_SCX_RUNS_NOTHING);
-	else if (p->scx.slice)
+		if (partial && !c->offline && waits_in_edf())
+			ask_for_work(scx_bpf_task_cpu(p));
+	} else if (p->scx.slice) {
 		set_slice(p, 0); /* Preempted: back to enqueue(), not into this CPU's own queue. */
+		if (partial)
+			__sync_lock_test_and_set(&c->running_ns, RCLRT_SCX_RUNS_NOTHING);
+	}
 }
 
 void SEC("struct_ops/edf_quiescent") BPF_PROG(edf_quiescent, struct task_struct *p, u64 deq_flags)
 {
-	struct thread *t = thread_of(p);
+	struct thread *t;
 	bool sleeps = deq_flags & SCX_DEQ_SLEEP;
-	struct rclrt_scx_cpu *c = cpu_of(scx_bpf_task_cpu(p));
-	u64 key = urgency(t);
+	struct rclrt_scx_cpu *c;
+	u64 key;
 
+	if (is_plain(p))
+		return; /* It is not counted as waiting, and takes no place by its deadline. */
+	t = thread_of(p);
+	c = cpu_of(scx_bpf_task_cpu(p));
 	if (!t || !c)
 		return;
+	no_longer_waits(t);
 	t->changed = !sleeps;
+	key = urgency(t);
 	if (key < RCLRT_SCX_RUNS_BACKGROUND) {
-		note(p, RCLRT_SCX_LEFT, key);
+		if (record)
+			note(p, RCLRT_SCX_LEFT, key);
 		if (sleeps && !t->first)
 			count_job(t, c, key_of_job(t, key));
 	}
@@ -435,14 +464,19 @@ s32 SEC("struct_ops.s/edf_init_task")
 	if (!t)
 		return -ENOMEM;
 	t->vtime = fair_vtime;
-	t->since_ns = bpf_ktime_get_ns();
+	t->charged_ns = p->se.sum_exec_runtime;
 	return 0;
 }
 
 void SEC("struct_ops/edf_exit_task")
 	BPF_PROG(edf_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
-	give_back(thread_of(p)); /* Of every thread that ends, however it ends. */
+	struct thread *t = thread_of(p);
+
+	no_longer_waits(t);
+	if (t && t->had_slot)
+		__sync_fetch_and_sub(&with_slots[p->pid & PLAIN_BITS], 1);
+	give_back(t); /* Of every thread that ends, however it ends. */
 }
 
 /* Run by the loader, when the kernel has given us all threads: before, none could have a slot. */

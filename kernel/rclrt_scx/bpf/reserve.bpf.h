@@ -22,19 +22,19 @@ static u64 edf_slice(const struct rclrt_scx_cpu *c)
 /* To the accounts of `p` and of its CPU, what it has had since it was last charged. */
 static void charge(struct task_struct *p, struct thread *t, struct rclrt_scx_cpu *c)
 {
-	u64 now = bpf_ktime_get_ns(), had = now - t->since_ns;
+	u64 had = p->se.sum_exec_runtime - t->charged_ns;
 	u32 weight = p->scx.weight;
 
-	t->since_ns = now;
+	t->charged_ns = p->se.sum_exec_runtime;
 	if (!t->urgent)
 		t->vtime += had * 100 / (weight ? weight : 100);
-	if (t->in_reserve) {
+	if (c && t->in_reserve) {
 		c->reserve_left_ns -= min(c->reserve_left_ns, had);
 		if (c->reserve_left_ns < fair_slice_ns / 8)
 			c->reserve_left_ns = 0; /* Not worth the switch. */
 	}
-	if (!t->urgent || t->in_reserve)
-		c->fair_ns = now;
+	if (c && (!t->urgent || t->in_reserve))
+		c->fair_ns = any_deadline_waits(c) ? bpf_ktime_get_ns() : 0;
 }
 
 /* Any background, and no longer than that. */
@@ -49,14 +49,18 @@ static bool take_fair(s32 cpu, u64 slice)
  */
 static bool take_reserve(s32 cpu, struct rclrt_scx_cpu *c, bool runs_deadline)
 {
-	bool fair = scx_bpf_dsq_nr_queued(FAIR) > 0;
-	bool edf = any_deadline_waits(cpu);
-	u64 now = bpf_ktime_get_ns();
+	bool edf = any_deadline_waits(c), fair;
+	u64 now;
 
+	if (!runs_deadline && !edf) {
+		c->reserve_left_ns = 0; /* Nothing to protect it from, */
+		c->fair_ns = 0;		/* and nobody was kept waiting. */
+		return false;
+	}
+	fair = scx_bpf_dsq_nr_queued(FAIR) > 0;
+	now = bpf_ktime_get_ns();
 	if (!c->fair_ns)
 		c->fair_ns = now; /* It was idle: it kept nobody waiting. */
-	if (!runs_deadline && !edf)
-		c->reserve_left_ns = 0; /* Nothing to protect it from. */
 	if (!c->reserve_left_ns) {
 		if (!edf && (!runs_deadline || !fair))
 			c->fair_ns = now;

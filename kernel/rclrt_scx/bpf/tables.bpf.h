@@ -8,6 +8,11 @@
 
 #include "rclrt_scx/slots.h"
 
+const volatile u32 cpu_count = 1;
+const volatile bool record;
+const volatile bool ksoftirqd_first; /* see wakes_sleepers() */
+const volatile u64 immediate;	     /* SCX_ENQ_IMMED, 0 if the kernel lacks it */
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -51,10 +56,13 @@ struct thread {
 	bool urgent;	 /* runs by a deadline */
 	bool first;	 /* before all deadlines, see wakes_sleepers() */
 	u64 vtime;	 /* of the background */
-	u64 since_ns;	 /* on its CPU */
+	u64 charged_ns;	 /* CPU time that is in the accounts */
 	bool in_reserve; /* has its CPU in a turn of the reserve */
 	bool preempted;	 /* has just lost its CPU, and is on its way back into a queue */
-	bool changed;	 /* was taken out to be changed, without going to sleep */
+	bool changed; /* has not been in a queue: was changed while it ran, or has an idle CPU at once */
+	bool had_slot; /* is counted in with_slots */
+	u32 chosen;    /* 1 + the idle CPU that select_cpu() has claimed for it */
+	u32 counted; /* as waiting: 1 in EDF, 2 + cpu in OWN(cpu); written under its run queue's lock */
 	/* Of its budget, see budget.bpf.h: */
 	bool slept;	  /* since it was last looked at */
 	bool postponed;	  /* server_ns counts, if it is later than the deadline */
@@ -69,6 +77,15 @@ struct {
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps");
+
+#define PLAIN_BITS 1023U
+static u32 with_slots[PLAIN_BITS + 1]; /* threads of these numbers that have, or had, a slot */
+
+/* Whether `p` surely never had a slot: then little of what is kept of threads matters. */
+static __always_inline bool is_plain(const struct task_struct *p)
+{
+	return !record && !ksoftirqd_first && !with_slots[p->pid & PLAIN_BITS];
+}
 
 static struct thread *thread_of(struct task_struct *p)
 {
@@ -161,6 +178,36 @@ static void count_job(const struct thread *t, struct rclrt_scx_cpu *c, u64 deadl
 		owner->jobs++;
 		owner->misses += late;
 	}
+}
+
+/* What the scheduler decides, for the program that records it. */
+static void note(struct task_struct *p, u16 type, u64 key)
+{
+	struct rclrt_scx_event *event;
+	u64 allowed = 0;
+	s32 cpu;
+
+	bpf_for(cpu, 0, 64) {
+		if (cpu < cpu_count && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			allowed |= 1ULL << cpu;
+	}
+	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	if (!event) {
+		struct rclrt_scx_state *s = the_state();
+
+		if (s)
+			__sync_fetch_and_add(&s->events_lost, 1);
+		return;
+	}
+	event->time_ns = bpf_ktime_get_ns();
+	event->key = key;
+	event->allowed = allowed;
+	event->tid = p->pid;
+	event->cpu = scx_bpf_task_cpu(p);
+	event->type = type;
+	/* Waking the recorder is itself an event: each would make the next, and the recorder a
+	 * thread that never sleeps. It looks by itself. */
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
 #endif /* TABLES_BPF_H_ */

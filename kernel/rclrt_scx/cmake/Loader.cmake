@@ -19,7 +19,7 @@ function(rclrt_scx_object object)
     COMMAND ${RCLRT_SCX_CLANG} -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_${bpf_machine} -Wall -Werror
       ${ARGN} ${bpf_includes} -c "${CMAKE_CURRENT_SOURCE_DIR}/bpf/rclrt_edf.bpf.c" -o "${object}"
     DEPENDS bpf/rclrt_edf.bpf.c bpf/kernel.bpf.h bpf/tables.bpf.h bpf/queues.bpf.h bpf/budget.bpf.h
-      bpf/bind.bpf.h bpf/note.bpf.h bpf/reserve.bpf.h bpf/hotplug.bpf.h include/rclrt_scx/slots.h
+      bpf/bind.bpf.h bpf/choose.bpf.h bpf/reserve.bpf.h bpf/hotplug.bpf.h include/rclrt_scx/slots.h
     COMMENT "Compiling ${object}" VERBATIM)
 endfunction()
 rclrt_scx_object("${object}")

@@ -101,9 +101,9 @@ std::string check_cgroups(const LoadOptions & options)
 }
 
 /// A value of an enum of the running kernel, or 0 if it knows none of that name.
-uint64_t kernel_flag(const btf * types, const char * name)
+uint64_t kernel_flag(const btf * types, const char * name, const char * of = "scx_ops_flags")
 {
-  const int32_t id = btf__find_by_name(types, "scx_ops_flags");
+  const int32_t id = btf__find_by_name(types, of);
   const btf_type * type = id < 0 ? nullptr : btf__type_by_id(types, static_cast<uint32_t>(id));
   if (type == nullptr) {
     return 0;
@@ -194,6 +194,7 @@ std::string configure(bpf_object * object, const LoadOptions & options, uint32_t
     !variables.set("partial", options.mode == RCLRT_SCX_PARTIAL) ||
     !variables.set("ksoftirqd_first", timers_wait_for_ksoftirqd(types.get())) ||
     !variables.set("record", options.record_kib > 0) ||
+    !variables.set("immediate", kernel_flag(types.get(), "SCX_ENQ_IMMED", "scx_enq_flags")) ||
     !variables.set("edf_slice_ns", period_ns - fair_ns) ||
     !variables.set("fair_slice_ns", fair_ns) || !variables.set("starved_jiffies", jiffies)) {
     return "the BPF object lacks a variable that the loader sets: build both from one source";

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What runs in the virtual machine, by busybox' shell: `sh machine.sh PART...`, parts
-# being common, life, cycles, partial, many, brief, order, deaf, hotplug, timed, reference. Says on the console `RESULT <name> pass|fail` for every step, as the
+# being common, life, cycles, cost, partial, shared, many, brief, order, deaf, hotplug, timed, reference. Says on the console `RESULT <name> pass|fail` for every step, as the
 # guests' programs do for their scenarios.
 
 result() { if [ "$2" = 0 ]; then echo "RESULT $1 pass"; else echo "RESULT $1 fail"; fi; }
@@ -76,6 +76,16 @@ common() {
   result a_second_unload_is_a_clear_error $?
   refused scx status && grep -q 'no EDF scheduler is loaded' /tmp/error
   result status_without_a_scheduler_is_a_clear_error $?
+  servers 50000000
+}
+
+# By counts of instructions: first of the kernel's own classes.
+cost() {
+  servers 0
+  scx_guest switches_and_wake_ups_cost_little_more_than_those_of_the_kernel > /tmp/cost; grep COST /tmp/cost
+  scx load --slots 512
+  scx_guest switches_and_wake_ups_cost_little_more_than_those_of_the_kernel
+  scx unload
   servers 50000000
 }
 
@@ -204,8 +214,7 @@ brief() {
 life() {
   scx_guest loading_without_privilege_is_a_clear_error a_kernel_without_sched_ext_is_a_clear_error \
     a_kernel_without_btf_is_a_clear_error
-  scx load; scx_guest without_the_group_access_is_refused_with_the_remedy \
-    wake_to_run_costs_at_most_twice_that_of_fifo one_that_was_alone_goes_on_beside_two_that_wake \
+  scx load; scx_guest without_the_group_access_is_refused_with_the_remedy one_that_was_alone_goes_on_beside_two_that_wake \
     a_nice_thread_gets_less_than_another \
     who_wakes_beside_a_nice_one_does_not_keep_the_others_waiting; scx unload
   scx load --slots 16; executor_guest an_executor_is_told_of_an_ejection_and_goes_on; scx unload
@@ -341,6 +350,13 @@ partial() {
     [ $(state) = disabled ]
   result a_kernel_without_the_server_is_refused $?
   mount -t debugfs debug /sys/kernel/debug
+}
+
+# On several CPUs. Not the other scenarios, see above.
+shared() {
+  scx load --mode partial --slots 64 || return
+  scx_guest beside_busy_fair_threads_on_all_cpus_no_job_is_late
+  scx unload
 }
 
 echo "KERNEL $(uname -r)"

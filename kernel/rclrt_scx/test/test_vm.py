@@ -35,8 +35,8 @@ SCRIPT = (Path(__file__).parent / "machine.sh").read_text()
 
 MACHINES = {
     "cloud-1": ("vmlinuz-cloud-amd64", 1, "common life cycles partial"),
-    "cloud-2": ("vmlinuz-cloud-amd64", 2, "common order deaf hotplug timed"),
-    "cloud-4": ("vmlinuz-cloud-amd64", 4, "common many"),
+    "cloud-2": ("vmlinuz-cloud-amd64", 2, "common order deaf hotplug timed cost shared"),
+    "cloud-4": ("vmlinuz-cloud-amd64", 4, "common many cost shared"),
     "rt-2": ("vmlinuz-rt-amd64", 2, "common"),
     "older-2": ("vmlinuz-older", 2, "common"),
 }
@@ -52,6 +52,10 @@ TWO_CACHES = "cloud-4"
 SERIES = {name: (f"vmlinuz-{name}", 2, "brief") for name in ("6.18", "6.19", "7.0", "7.1", "7.2")}
 if FEW:
     SERIES = {}
+COSTS = {
+    f"cost-{count}": ("vmlinuz-cloud-amd64", int(count), "cost")
+    for count in os.environ.get("RCLRT_SCX_COST", "").split()
+}
 if os.environ.get("RCLRT_SCX_TRACED"):  # On all kernels, with two CPUs or more; else on one.
     for _all in (MACHINES, SERIES):
         for _name, (_image, _cpus, _parts) in _all.items():
@@ -69,7 +73,7 @@ README = (Path(__file__).parents[1] / "README.md").read_text()
 @lru_cache
 def console(machine: str) -> str:
     """Boot once and return all that it said."""
-    image, cpus, parts = {**MACHINES, **SERIES}[machine]
+    image, cpus, parts = {**MACHINES, **SERIES, **COSTS}[machine]
     kernel = FETCHED / image
     reason = os.environ.get("RCLRT_SCX_WHY_NOT") or vm.why_not(kernel)
     if reason:
@@ -139,7 +143,7 @@ def test_every_scenario_passes(machine: str) -> None:
     if text.startswith("SKIP "):
         pytest.skip(text[5:])
     seen = results(text)
-    print(*(line for line in text.splitlines() if line.startswith("LATENCY")), sep="\n")
+    print(*re.findall("^(?:LATENCY|COST).*", text, re.MULTILINE), sep="\n")
     assert vm.END in text, text[-3000:]
     failed = {name: why for name, (verdict, why) in seen.items() if verdict == "fail"}
     assert not failed, text[-6000:]
@@ -150,6 +154,15 @@ def test_every_scenario_passes(machine: str) -> None:
     assert {"earliest_first", "every_cpu_takes_the_earliest_that_waits"} <= set(seen)
     print(*left_out(seen).values(), sep="\n")
     assert not wrongly_left_out(seen, cpus)
+
+
+@pytest.mark.parametrize("machine", COSTS)
+def test_what_switches_cost_is_told(machine: str) -> None:
+    """With the numbers of CPUs that were asked for."""
+    text = console_if_loaded(machine)
+    told = re.findall("^COST.*", text, re.MULTILINE)
+    print("", *told, sep="\n")
+    assert len(told) == 5, text[-3000:]
 
 
 def test_a_warning_of_the_kernel_is_a_complaint() -> None:

@@ -110,7 +110,7 @@ struct rclrt_scx_cpu
   uint64_t out_of_turn;     /* what it runs next was not the first of its queue */
   uint64_t hurry;   /* turns of the reserve come so many times twice as often: somebody starves */
   uint64_t leaving; /* 1: the kernel's thread that takes it down waits here, or runs */
-  uint64_t reserved[1];
+  uint64_t waiting; /* threads with a deadline that may run here only, and are not known to run */
 };
 
 /* The scheduler itself. `in_force` to `exit_message` and `events_lost` are written by the kernel, the

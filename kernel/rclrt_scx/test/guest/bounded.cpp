@@ -10,12 +10,14 @@
 //
 //   JOB SET TASK TID RELEASE END
 
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -168,6 +170,166 @@ SCENARIO(alone, 1, sets_of_periodic_threads_run)
     }
   }
   return why + (stage.client->in_force() ? "" : "ejected: " + stage.client->exit_reason());
+}
+
+// ---- What switches and wake-ups cost. The clock counts instructions, so that the load of the host does not matter.
+
+enum class Kind
+{
+  ordinary,
+  deadline,
+  fifo
+};
+
+struct Costs  ///< in ns
+{
+  int64_t change;
+  int64_t idle;
+  int64_t busy;
+};
+
+constexpr int kSwitches = 2000;
+constexpr int kWakes = 101;
+
+void futex(std::atomic<uint32_t> & word, int operation, uint32_t value)
+{
+  syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
+}
+
+/// Wait until the word is no longer `old`.
+void wait_for(std::atomic<uint32_t> & word, uint32_t old)
+{
+  while (word.load() == old) {
+    futex(word, FUTEX_WAIT_PRIVATE, old);
+  }
+}
+
+void set(std::atomic<uint32_t> & word, uint32_t value)
+{
+  word.store(value);
+  futex(word, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/// For the calling thread, which has its slot as long as what is returned.
+rclrt_scx::Slot become(Kind kind, rclrt_scx::Client * client, int64_t deadline_ms, int priority)
+{
+  rclrt_scx::Slot slot;
+  if (kind == Kind::fifo) {
+    become_fifo(priority);
+    return slot;
+  }
+  become_other();
+  if (kind == Kind::deadline) {
+    std::string why;
+    slot = client->bind_this_thread(&why);
+    if (!slot) {
+      std::printf("no slot: %s\n", why.c_str());
+    }
+    slot.set_deadline(now_ns() + deadline_ms * kMs);
+  }
+  return slot;
+}
+
+/// Two threads on one CPU that wake each other in turns. ns a switch.
+int64_t switching(Kind kind, rclrt_scx::Client * client)
+{
+  std::atomic<uint32_t> ball{0};
+  std::atomic<int64_t> took{0};
+  const auto play = [&](uint32_t own) {
+    const rclrt_scx::Slot slot = become(kind, client, 100000, 10);
+    int64_t began = 0;
+    for (int i = -100; i < kSwitches / 2; ++i) {
+      began = i == 0 ? now_ns() : began;
+      wait_for(ball, 1 - own);
+      set(ball, 1 - own);
+    }
+    took.store(now_ns() - began);
+  };
+  std::thread other(play, 1);
+  std::thread one(play, 0);
+  one.join();
+  other.join();
+  return took.load() / kSwitches;
+}
+
+/// Median from waking a thread to its first instruction. `busy`: each other CPU runs one that has to give way.
+int64_t waking(Kind kind, rclrt_scx::Client * client, bool busy)
+{
+  const int cpus = cpu_count();
+  std::atomic<uint32_t> word{0};
+  std::atomic<int64_t> ran{0};
+  std::atomic<int> started{0};
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  std::vector<int64_t> samples;
+  threads.emplace_back([&] {
+    pin_to(cpus == 1 ? 0 : -1);  // Else it would inherit the CPU of the one that wakes it.
+    const rclrt_scx::Slot slot = become(kind, client, 100000, 20);
+    for (uint32_t i = 1; i <= kWakes; ++i) {
+      wait_for(word, i - 1);
+      ran.store(now_ns());
+    }
+  });
+  for (int cpu = 1; busy && cpu < cpus; ++cpu) {
+    threads.emplace_back([&, cpu] {
+      pin_to(cpu);
+      const rclrt_scx::Slot slot = become(kind, client, 200000 + 1000 * cpu, 5);
+      pin_to(-1);
+      ++started;
+      while (!stop.load()) {
+        end_turn();
+      }
+    });
+  }
+  for (sleep_ms(50); busy && started.load() < cpus - 1;) {
+    sleep_ms(1);
+  }
+  for (uint32_t i = 1; i <= kWakes; ++i) {
+    sleep_ms(busy ? 2 : 20);  // So long that an idle CPU stops its tick each time.
+    const int64_t began = now_ns();
+    set(word, i);
+    while (ran.load() == 0) {
+      cpus == 1 ? sleep_ms(1) : end_turn();
+    }
+    samples.push_back(ran.exchange(0) - began);
+  }
+  stop.store(true);
+  for (auto & thread : threads) {
+    thread.join();
+  }
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() / 2];
+}
+
+/// Without a scheduler in force it prints what the kernel's own classes cost.
+SCENARIO(alone, 1, switches_and_wake_ups_cost_little_more_than_those_of_the_kernel)
+{
+  std::string why;
+  const auto client = rclrt_scx::Client::open(&why);
+  become_fifo(50);
+  pin_to(0);
+  const bool several = cpu_count() > 1;
+  const auto row = [&](Kind kind, const char * name) {
+    const Costs costs{
+      switching(kind, client.get()), waking(kind, client.get(), false),
+      several && kind != Kind::ordinary ? waking(kind, client.get(), true) : 0};
+    const auto us = [](int64_t ns) { return static_cast<double>(ns) / 1e3; };
+    std::printf(
+      "COST %d CPUs, %s: a switch %.1f us, wake to run on an idle CPU %.1f, by preemption %.1f\n",
+      cpu_count(), name, us(costs.change), us(costs.idle), us(costs.busy));
+    return costs;
+  };
+  const Costs fifo = row(Kind::fifo, "SCHED_FIFO");
+  const Costs ordinary = row(Kind::ordinary, client == nullptr ? "fair" : "ordinary");
+  const Costs urgent = client == nullptr ? fifo : row(Kind::deadline, "with deadline");
+  // In hundredths of SCHED_FIFO's. Of the fair class a switch costs 140.
+  const auto most = [](int64_t ns, int64_t limit, int64_t of_fifo) {
+    return 100 * ns <= limit * of_fifo;
+  };
+  const bool little =
+    most(ordinary.change, 160, fifo.change) && most(urgent.change, 160, fifo.change) &&
+    most(urgent.idle, several ? 130 : 200, fifo.idle) && most(urgent.busy, 180, fifo.busy);
+  return little ? "" : "too much: see above";
 }
 
 }  // namespace

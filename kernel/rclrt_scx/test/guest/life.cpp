@@ -299,41 +299,52 @@ SCENARIO(alone, 1, beside_a_busy_fair_thread_partial_mode_still_runs)
   return done ? "" : "60 ms of work were not done in 600 ms";
 }
 
-/// Medians of wake-up to first instruction. The machine counts instructions, so this is no timed test.
-SCENARIO(alone, 1, wake_to_run_costs_at_most_twice_that_of_fifo)
+/// Partial mode: on each CPU a fair thread that never sleeps, and 50 % of work with deadlines. On one CPU less, jobs would
+/// be late.
+SCENARIO(alone, 1, beside_busy_fair_threads_on_all_cpus_no_job_is_late)
 {
-  const auto measure = [](bool fifo) {
-    Stage stage(1, 0);
-    std::vector<int64_t> samples;
-    for (int i = 0; i < 200; ++i) {
-      int64_t woken = 0;
-      const int64_t began = now_ns();
-      stage[0].go(1000, 0, [&] {
-        woken = now_ns();
-        if (fifo) {
-          become_fifo(45);
-        }
-      });
-      stage[0].wait_done();
-      if (i > 0) {  // The first FIFO job sets the policy.
-        samples.push_back(woken - began);
+  constexpr int64_t kPeriodMs = 80;
+  constexpr int64_t kWorkMs = 10;
+  constexpr int kRounds = 18;
+  const int cpus = cpu_count();
+  Stage stage(4 * cpus);
+  std::vector<std::unique_ptr<Background>> fair;
+  for (int cpu = 0; cpu < cpus; ++cpu) {
+    fair.push_back(std::make_unique<Background>(cpu));
+  }
+  std::atomic<int> late{0};
+  std::atomic<int64_t> latest_ns{0};
+  std::vector<std::atomic<int>> jobs_of(static_cast<std::size_t>(cpus));
+  const int64_t began_ns = now_ns() + 20 * (cpus + 1) * kMs;
+  for (auto & worker : stage.workers) {
+    worker->go(1000, 0, [&, &slot = worker->slot()] {
+      pin_to(cpus - 1);  // All begin on one CPU, and are to find the others.
+      spin_ms(1);
+      pin_to(-1);
+      for (int i = 0; i < kRounds; ++i) {
+        const int64_t release_ns = began_ns + i * kPeriodMs * kMs;
+        const int64_t deadline_ns = release_ns + kPeriodMs * kMs;
+        const timespec release{release_ns / 1000000000, release_ns % 1000000000};
+        slot.set_deadline(deadline_ns);
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &release, nullptr);
+        spin_ms(kWorkMs);
+        const int64_t ended_ns = now_ns();
+        late += ended_ns > deadline_ns ? 1 : 0;
+        latest_ns.store(std::max(latest_ns.load(), ended_ns - release_ns));
+        ++jobs_of[static_cast<std::size_t>(sched_getcpu())];
       }
-    }
-    std::sort(samples.begin(), samples.end());
-    std::printf("SAMPLES %s wake to run, ns:", fifo ? "fifo" : "edf");
-    for (const int64_t sample : samples) {
-      std::printf(" %lld", static_cast<long long>(sample));
-    }
-    std::printf("\n");
-    return samples[samples.size() / 2];
-  };
-  const int64_t edf = measure(false);
-  const int64_t fifo = measure(true);
+    });
+  }
+  const bool done = wait_all(stage.workers);
+  fair.clear();
   std::printf(
-    "LATENCY wake to run, median of 199: edf %.1f us, fifo %.1f us, ratio %.2f\n",
-    static_cast<double>(edf) / 1e3, static_cast<double>(fifo) / 1e3,
-    static_cast<double>(edf) / static_cast<double>(fifo));
-  return edf <= 2 * fifo ? "" : "more than twice";
+    "LATENCY of %d jobs %d late, the last %.1f ms after its release;", kRounds * 4 * cpus,
+    late.load(), static_cast<double>(latest_ns.load()) / 1e6);
+  for (const auto & jobs : jobs_of) {
+    std::printf(" %d", jobs.load());
+  }
+  std::printf(" ended on each CPU\n");
+  return done && late.load() == 0 ? "" : std::to_string(late.load()) + " jobs were late";
 }
 
 }  // namespace
