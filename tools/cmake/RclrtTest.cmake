@@ -82,7 +82,10 @@ function(rclrt_add_gtest name)
   if(arg_TOGETHER AND RCLRT_UNITY)
     _rclrt_join(${name} arg_SOURCES)
   endif()
-  add_executable(${name} ${arg_SOURCES})
+  # `extern "C" const char rclrt_test_folder[]`: an option of the compiler with this path would be another in each clone.
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/test_folder.c"
+    CONTENT "const char rclrt_test_folder[] = \"${CMAKE_CURRENT_SOURCE_DIR}/test\";\n")
+  add_executable(${name} ${arg_SOURCES} "${CMAKE_CURRENT_BINARY_DIR}/test_folder.c")
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
   if(arg_ONE_THREAD AND RCLRT_SANITIZE STREQUAL "")

@@ -13,6 +13,8 @@
 
 using Bytes = std::vector<uint8_t>;
 
+extern "C" const char rclrt_test_folder[];  // of the package
+
 inline Bytes from_hex(const std::string & text)
 {
   Bytes bytes;
@@ -38,9 +40,11 @@ struct CapturedMessage
 
 inline std::vector<CapturedMessage> read_captures()
 {
-  std::ifstream file(std::string(RCLRT_MICRO_TEST_DATA) + "/captures.txt");
+  const std::string path =
+    std::string(rclrt_test_folder) + "/../../rclrt_micro/test/data/captures.txt";
+  std::ifstream file(path);
   if (!file) {
-    throw std::runtime_error("no captures.txt in " RCLRT_MICRO_TEST_DATA);
+    throw std::runtime_error("cannot be read: " + path);
   }
   std::vector<CapturedMessage> messages;
   std::string line;

@@ -257,7 +257,7 @@ TEST(Xrce, a_reset_is_empty)
 // The corpus of the fuzzers, and changes of it that are the same in every run.
 std::vector<Bytes> corpus(const std::string & wanted)
 {
-  std::ifstream file(RCLRT_MICRO_TEST_DATA "/../fuzz/corpus.txt");
+  std::ifstream file(std::string(rclrt_test_folder) + "/fuzz/corpus.txt");
   std::vector<Bytes> all;
   for (std::string line; std::getline(file, line);) {
     const size_t space = line.find(' ');

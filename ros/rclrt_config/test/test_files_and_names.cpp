@@ -17,6 +17,8 @@
 #include "document.hpp"
 #include "machine_of.hpp"
 
+extern "C" const char rclrt_test_folder[];  // of the package
+
 namespace rclrt_config
 {
 namespace
@@ -122,7 +124,8 @@ TEST_F(Find, a_file_without_end_is_refused)
 
 TEST(NamePattern, stars_stand_for_whole_parts_as_in_parameters_files)
 {
-  std::ifstream file(RCLRT_NAME_CASES);
+  const std::string path = std::string(rclrt_test_folder) + "/name_cases.txt";
+  std::ifstream file(path);
   int names = 0;
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line[0] == '/' ? line.find(':') : line.size();
@@ -132,7 +135,7 @@ TEST(NamePattern, stars_stand_for_whole_parts_as_in_parameters_files)
       EXPECT_EQ(pattern.matches(name.substr(1)), name[0] == '+') << line << " " << name;
     }
   }
-  EXPECT_EQ(names, 26) << RCLRT_NAME_CASES;
+  EXPECT_EQ(names, 26) << path;
 }
 
 TEST(NamePattern, many_stars_against_a_long_name_end_soon)

@@ -19,6 +19,8 @@
 #include "assumptions.hpp"
 #include "chain_watch.hpp"
 
+extern "C" const char rclrt_test_folder[];  // of the package
+
 namespace rclrt_front_end
 {
 namespace
@@ -174,7 +176,8 @@ void follow(ChainWatch & watch, const std::string & verb, std::istringstream wor
 
 TEST(ChainWatch, keeps_the_rules_that_rclrt_watch_keeps)
 {
-  std::ifstream file(RCLRT_CHAIN_CASES);
+  const std::string path = std::string(rclrt_test_folder) + "/chain_cases.txt";
+  std::ifstream file(path);
   std::optional<ChainWatch> watch;
   std::string name;
   int cases = 0;
@@ -196,7 +199,7 @@ TEST(ChainWatch, keeps_the_rules_that_rclrt_watch_keeps)
       }
     }
   }
-  EXPECT_EQ(cases, 20) << RCLRT_CHAIN_CASES;
+  EXPECT_EQ(cases, 20) << path;
 }
 
 // ---- What a proof takes for granted, held against jobs and threads: each thing is told once, with the chains it breaks.
