@@ -213,7 +213,7 @@ CASES: dict[str, Callable[[random.Random], System]] = {
     # together with a more urgent one.
     "wake": (
         lambda rng: replace(
-            finer(with_subscriptions(rng, (ISOLATED, ISOLATED))),
+            finer(with_subscriptions(rng, (ISOLATED, rng.choice([ISOLATED, WAIT_SET, MULTI])))),
             overheads=Overheads(wake=rng.choice([3_007, 9_013, 20_011])),
         )
     ),

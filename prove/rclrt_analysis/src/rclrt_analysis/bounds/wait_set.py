@@ -138,6 +138,7 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
     alone = _from_within(unit, ordered, wcet, work, earlier)
     total = int(wcet.sum())
     whole = np.array([_of_whole(unit, callback) for callback in ordered], dtype=np.int64)
+    wake = np.array([unit.wake(callback) for callback in ordered], dtype=np.int64)
 
     def bounds(known: Known) -> dict[str, Local]:
         waited = np.full(len(ordered), UNBOUNDED, dtype=np.int64)
@@ -146,6 +147,8 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
             waited[i] = queued(streams, int(alone[i]), total, unit.supply, int(wcet[i]))
         waited = np.minimum(waited, whole)
         best = round_robin.responses(unit, make_rows(unit, known), old, waited, earlier)
+        # A burst's bound has the wake-up in it.
+        best = np.where(best < UNBOUNDED, np.minimum(best + wake, whole), best)
         return {
             callback.name: _local(callback, int(best[i]), int(wcet[i]), total)
             for i, callback in enumerate(ordered)
@@ -229,6 +232,7 @@ def analyse_micro_ros(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
                 continue
             message = max(message, own)
             best = queued(streams, total + timers + own, total, unit.supply, own)
+            best += unit.wake(callback) if best < UNBOUNDED else 0
             found[callback.name] = _local(callback, best, own, total)
         return found
 
@@ -298,6 +302,8 @@ def analyse_multi_threaded(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Lo
                     reason = no_bound(ENDLESS if endless else worst)
                     found[callback.name] = Local(None, reason=reason)
                     continue
+                if callback.triggers:  # Any thread may take it, also one on another core.
+                    worst += unit.system.overheads.wake
                 found[callback.name] = timer_or_message(callback, worst, int(wcet[i]), int(held[i]))
         return found
 
