@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Do what README, the guides and the tutorials tell a user to do, and print how long it took.
+"""Do what the pages tell a user to do, and print how long it took.
 
     tools/first_hour.py analysis   # pip install, by a user without rights or compilers; a file
     tools/first_hour.py pages      # after ./rclrt build: the commands of all pages
@@ -34,25 +34,29 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("RCLRT_BUILD_DIR", ROOT / "build"))
-PAGES = ("README.md", "docs/tutorials/*.md", "docs/how-to/*.md")
+PAGES = (
+    "README.md", "docs/tutorials/*.md", "docs/how-to/*.md", "docs/**/*.md",
+    "[a-z]*/rclrt_*/**/*.md", "CONTRIBUTING.md",
+)  # fmt: skip
+"""All pages of the site. Those that a user reads first come first."""
 OURS = ("rclrt_trace", "rclrt_scx", "rclrt_core", "rclrt_config", "rclrt_front_end", "rclrt_rcl")
 """What a package on rclrt_rcl needs."""
 
 LIMIT_S = 5
 """What runs longer gets a Ctrl-C."""
 
-PROGRAMS = (
-    r"(?:\./rclrt|sudo|ros2|colcon|rosdep|source|pip|cmake|socat|ninja|build/|\$PROGRAM|[A-Z_]+=\S)"
-)
 ELSEWHERE = {
     r"colcon|rosdep|CMAKE_PREFIX": "needs ROS 2 with rclcpp; the stage colcon builds it",
     r"build-dep|apt install": "the stage debian-packages does it",
-    r"^ros2 (?!launch)|rclcpp_app|/rclrt/trace": "needs ros2cli, or a robot",
-    r"scx load": "needs Linux 6.12 with sched_ext; the stage kernels does it",
-    r"top(?! --(once|svg|find))": "needs a terminal",
-    r"bench all": "takes an hour; the stage length does it",
-    r"\./rclrt demo": "was done before",
-    r"usermod": "changes who may what on this machine",
+    r"^ros2 |rclcpp_app|/rclrt/trace": "needs ros2cli, or a robot",
+    r"build/examples/|rclrt_agent serial|^socat": "the tests of the examples do it",
+    r"scx (un)?load|rclrt-scx": "needs Linux 6.12 with sched_ext; the stage kernels does it",
+    r"rclrt top(?! --(once|svg|find))": "needs a terminal",
+    r"bench (?!--)": "takes minutes; the stage length does it",
+    r"rclrt test": "the stages of .ci/run do it",
+    r"\./rclrt (build|demo)": "was done before",
+    r"usermod|sudo tee": "changes this machine",
+    r"^docker ": "needs Docker",
     r"/dev/tty|firmware|ninja -C": "needs a board",
     r"^pip install|python3 -m pip": "is done below, or before",
     r"architecture.yaml|contract.yaml|latency_monitor": "needs a file of another program",
@@ -62,6 +66,7 @@ ELSEWHERE = {
 
 NAMES = {
     r"\bTRACE\.\.\.": "robot.trace",
+    r"\bMODEL\b": "try/rclrt_scenarios/models/autoware_reference_system.yaml",
     r"\bFILE\b": "file.out",
     r"(?<!\$)\bPROGRAM\b(?!=)": "first_node",
     r"--pid 4200": "--for 2 -- first_node",
@@ -69,13 +74,17 @@ NAMES = {
     r"--for (10|60)s?\b": "--for 3",
     r"--duration 15": "--duration 4",
     r" --samples 500 --seconds 3 --fraction 0.99$": "",
-    r"(calibrate -o \S+)$": r"\1 --samples 100 --seconds 1",
+    r"(calibrate(?: -o \S+)?)$": r"\1 --samples 100 --seconds 1",
     r"> robot\.yaml$": "> another.yaml",  # The tutorial edits it, and has the result beside it.
 }
 """What stands for a user's own file or program."""
 
-ALONE = ("doctor", "top", "trace list")
-"""Verbs that are commands without an argument; of others a page then only speaks."""
+MENTION = r"|\./rclrt ((trace|model|scx) )?\w+( --\w+)*"
+"""In a text: a page speaks of this verb or option, and means no command."""
+ALONE = tuple(
+    f"./rclrt {verb}" for verb in ("build", "demo", "doctor", "test", "top", "trace list")
+)
+"""But these are commands without an argument."""
 
 
 def commands(text: str) -> Iterator[str]:
@@ -83,14 +92,15 @@ def commands(text: str) -> Iterator[str]:
     pattern = r"^```(?:sh|bash|console)?\n(.*?)^```|^```\w+\n.*?^```"
     pattern += r"|(?<!`)`((?:\./rclrt|sudo|colcon|pip) [^`]+)`"
     for block, inline in re.findall(pattern, text, re.S | re.M):
-        if inline:
-            yield " ".join(inline.split())
+        inline = " ".join(inline.split())
+        if inline.startswith(ALONE) or not re.fullmatch(MENTION, inline):
+            yield inline
         prompts = "\n$ " in f"\n{block}"
-        for line in re.sub(r'"([^"\n]*)\n\s*([^"]*)"', r'"\1 \2"', block).splitlines():
-            line = line.strip() if prompts == line.startswith("$ ") or "=" in line else ""
-            line = re.sub(r"\s+#\s.*", "", line.removeprefix("$ "))
-            if re.match(PROGRAMS, line):
-                yield line
+        whole = re.sub(r'"([^"\n]*)\n\s*([^"]*)"', r'"\1 \2"', block.replace("\\\n", " "))
+        for line in whole.splitlines():
+            line = re.sub(r"(^|\s+)#\s.*", "", line.strip())
+            if line and (prompts == line.startswith("$ ") or re.match("[A-Z_]+=", line)):
+                yield line.removeprefix("$ ")
 
 
 def prepare(folder: Path) -> dict[str, str]:
@@ -151,14 +161,11 @@ def play(folder: Path) -> int:
     """Execute the commands of all pages, each once; return how many are wrong."""
     environment = prepare(folder)
     wrong, known = 0, set()
-    for page in (path for pattern in PAGES for path in sorted(ROOT.glob(pattern))):
+    for page in dict.fromkeys(path for pattern in PAGES for path in sorted(ROOT.glob(pattern))):
         print(f"\n{page.relative_to(ROOT)}")
         for command in commands(page.read_text(encoding="utf-8")):
             for what, name in NAMES.items():
                 command = re.sub(what, name, command)
-            verb = re.fullmatch(r"\./rclrt ((?:(?:trace|model|scx) )?\w+)", command)
-            if verb and not verb[1].startswith(ALONE):
-                command += " --help"
             if command in known:
                 continue
             known.add(command)
