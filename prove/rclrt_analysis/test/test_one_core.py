@@ -124,6 +124,16 @@ def test_what_precedes_all_deadlines_counts_with_every_job() -> None:
     assert found == {"a": 3, "b": 11}
 
 
+@pytest.mark.parametrize("policy", ["rm", "edf"])
+def test_a_preemptive_job_without_work_waits_for_what_comes_just_when_it_would_begin(
+    policy: str,
+) -> None:
+    lines = [timer("a", 4, 2), timer("b", 9, 2)]
+    executor = PREEMPTIVE.replace("edf", policy)
+    # At 4 the first two jobs are done, and the next one of "a" comes.
+    assert bounds(analysed(executor, *lines, timer("z", 100, 0))) == {"a": 2, "b": 4, "z": 6}
+
+
 def test_deadlines_may_exceed_periods() -> None:
     lines = [timer("a", 5, 3, more=", deadline_ms: 9"), timer("b", 10, 3, more=", deadline_ms: 9")]
     result = analysed(PREEMPTIVE, *lines)

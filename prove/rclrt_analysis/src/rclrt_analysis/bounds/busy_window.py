@@ -110,9 +110,9 @@ def responses(demand: Demand, preemptive: bool, releases: Interference | None = 
     """
     n = len(demand.own)
     costs = releases or no_interference(n)
-    # A section without work that cannot be preempted begins after all that comes until then, the
-    # last instant included. As one of 1 ns it is in the window, and may be overtaken, as it should.
-    idle = (demand.measured == 0) & (not preemptive)
+    # A section without work begins after all that comes until then, the last instant included. As
+    # one of 1 ns it is in the window, and may be overtaken, as it should.
+    idle = demand.measured == 0
     blocking = demand.blocking
     demand = replace(demand, blocking=blocking + idle, measured=demand.measured + idle)
     window = _window(demand, costs)

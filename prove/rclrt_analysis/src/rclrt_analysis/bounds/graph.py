@@ -182,7 +182,7 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
             for stream in one.streams:
                 timer = callback.kind is Kind.TIMER
                 graph.entering[x].append(len(graph.origins))
-                wake = 0 if timer else unit.wake(callback)
+                wake = 0 if timer else unit.woken(callback)
                 graph.origins.append(Origin(x, stream, one.gap, timer, wake))
                 graph.spans.add((stream.period, stream.jitter))
         _check_size(len(graph.origins), graph)
@@ -455,8 +455,8 @@ def _local(
         total = int(found.from_grid[i] if origin.timer else found.response[i]) + origin.wake
         name = graph.unit.in_order[origin.entry].name
         prefix[name] = max(prefix.get(name, 0), total)
-        mine = int(found.response[i]) - ways[r].release
-        mine += graph.unit.wake(callback)  # Of several inputs one from outside may be the last.
+        # Of several inputs one from outside may be the last.
+        mine = graph.unit.woken(callback, int(found.response[i]) - ways[r].release)
         if mine > response:
             worst, response = i, mine
         longest = max(longest, total - ways[r].start)

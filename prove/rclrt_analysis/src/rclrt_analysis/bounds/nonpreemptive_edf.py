@@ -395,11 +395,13 @@ class _Work:
             return np.asarray(fixed[at] + (count * self._cost).sum(axis=1) - mine)
 
         if self._preemptive:
+            idle = own == 0  # It begins after all that comes until then, as with 1 ns.
 
             def until(end: Ints, at: Ints) -> Ints:
-                return supply.time(before(end - 1, at) + own[at])
+                return supply.time(before(end - 1, at) + own[at] + idle[at])
 
-            return least_fixed_point(until, np.maximum(fixed + own, 1))
+            end = least_fixed_point(until, fixed + own + idle)
+            return end - (idle & (end < UNBOUNDED))
         start = least_fixed_point(lambda s, at: supply.time(before(s, at) + 1) - 1, fixed)
         lost = start >= UNBOUNDED
         begin = np.where(lost, 0, start)

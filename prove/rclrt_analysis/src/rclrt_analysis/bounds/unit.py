@@ -23,7 +23,7 @@ from rclrt_analysis.bounds.taskset import (
     TaskSet,
     make_taskset,
 )
-from rclrt_analysis.model import Callback, Executor, Kind, System
+from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,15 @@ class Unit:
         """Whether nothing but timers without jitter, and nothing else, releases callbacks."""
         return all(c.kind is Kind.TIMER and not c.jitter for c in self.callbacks)
 
-    def wake(self, callback: Callback) -> int:
-        """Return how long a job may wait for its core to turn to it: another core releases it."""
-        return self.system.overheads.wake if any(map(self.outside, callback.triggers)) else 0
+    def woken(self, callback: Callback, bound: int = 0) -> int:
+        """Return a bound with how long a job may wait for its core: another core releases it.
+
+        Of several cores any may release it.
+        """
+        kind, cores = self.executors[0].kind, self.executors[0].cores
+        several = len(cores) > 1 and kind is ExecutorKind.WAIT_SET_MULTI
+        far = bound < UNBOUNDED and any(several or self.outside(t) for t in callback.triggers)
+        return bound + self.system.overheads.wake * far
 
     def releases(self, rows: int) -> Interference | None:
         """Return what comes before all of `rows` tasks: releases, what is stolen, and the like."""
@@ -321,7 +327,7 @@ def to_locals(unit: Unit, rows: Rows, responses: Responses, known: Known) -> dic
             local = Local(None, reason=reason)
         else:
             local = Local(
-                response=response[worst] + unit.wake(callback),
+                response=unit.woken(callback, response[worst]),
                 from_grid=from_grid[worst] if callback.kind is Kind.TIMER else None,
                 own=own[worst],
                 blocking=blocking[worst],

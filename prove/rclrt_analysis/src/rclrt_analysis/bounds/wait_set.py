@@ -138,7 +138,6 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
     alone = _from_within(unit, ordered, wcet, work, earlier)
     total = int(wcet.sum())
     whole = np.array([_of_whole(unit, callback) for callback in ordered], dtype=np.int64)
-    wake = np.array([unit.wake(callback) for callback in ordered], dtype=np.int64)
 
     def bounds(known: Known) -> dict[str, Local]:
         waited = np.full(len(ordered), UNBOUNDED, dtype=np.int64)
@@ -148,9 +147,9 @@ def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], 
         waited = np.minimum(waited, whole)
         best = round_robin.responses(unit, make_rows(unit, known), old, waited, earlier)
         # A burst's bound has the wake-up in it.
-        best = np.where(best < UNBOUNDED, np.minimum(best + wake, whole), best)
+        least = [min(unit.woken(c, int(best[i])), int(whole[i])) for i, c in enumerate(ordered)]
         return {
-            callback.name: _local(callback, int(best[i]), int(wcet[i]), total)
+            callback.name: _local(callback, least[i], int(wcet[i]), total)
             for i, callback in enumerate(ordered)
         }
 
@@ -232,8 +231,7 @@ def analyse_micro_ros(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
                 continue
             message = max(message, own)
             best = queued(streams, total + timers + own, total, unit.supply, own)
-            best += unit.wake(callback) if best < UNBOUNDED else 0
-            found[callback.name] = _local(callback, best, own, total)
+            found[callback.name] = _local(callback, unit.woken(callback, best), own, total)
         return found
 
     return with_jitter(unit, arrivals, bounds), ROUNDS
@@ -302,8 +300,7 @@ def analyse_multi_threaded(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Lo
                     reason = no_bound(ENDLESS if endless else worst)
                     found[callback.name] = Local(None, reason=reason)
                     continue
-                if callback.triggers:  # Any thread may take it, also one on another core.
-                    worst += unit.system.overheads.wake
+                worst = unit.woken(callback, worst)
                 found[callback.name] = timer_or_message(callback, worst, int(wcet[i]), int(held[i]))
         return found
 
