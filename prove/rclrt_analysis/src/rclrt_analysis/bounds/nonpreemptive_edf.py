@@ -401,7 +401,7 @@ class _Work:
                 return supply.time(before(end - 1, at) + own[at] + idle[at])
 
             end = least_fixed_point(until, fixed + own + idle)
-            return end - (idle & (end < UNBOUNDED))
+            return np.asarray(end - (idle & (end < UNBOUNDED)))
         start = least_fixed_point(lambda s, at: supply.time(before(s, at) + 1) - 1, fixed)
         lost = start >= UNBOUNDED
         begin = np.where(lost, 0, start)
