@@ -165,6 +165,17 @@ class Browser:
         contrast, text = self.evaluate(WORST_CONTRAST)
         return contrast, text
 
+    def hard_to_read(self, page: Path, width: int, dark: bool) -> list[str]:
+        """Return what cannot be read in a window of this width, with all that folds unfolded."""
+        self.size(width, 800, dark)
+        self.open(page)
+        unfold = "document.querySelectorAll('details').forEach((one) => (one.open = true))"
+        self.evaluate(unfold)
+        wide = self.evaluate("document.documentElement.scrollWidth")
+        contrast, where = self.worst_contrast()
+        wrong = [f"{wide} pixels wide"] if wide > width else []
+        return wrong + ([f"contrast {contrast:.2f} of {where!r}"] if contrast < 4.5 else [])
+
     def until(self, text: str) -> Any:
         """Wait until it is true."""
         end = time.monotonic() + PATIENCE_S
