@@ -53,6 +53,8 @@ def overtakes(urgent: list[Job], slow: list[Job], at_least: int) -> None:
     waited = [(one, other) for one, other in pairs if one.end > other.end]
     assert not waited, f"{len(waited)} of {len(pairs)}: {waited[:3]}"
     assert len(pairs) >= at_least, len(pairs)
+    # If both were the same, the thread that ran the publisher would go on with the urgent job, too.
+    assert min(job.priority for job in urgent) > max(job.priority for job in slow)
 
 
 def started_within(jobs: list[Job], other: Job) -> int:
