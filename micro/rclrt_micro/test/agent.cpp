@@ -435,9 +435,8 @@ void Agent::on_acknack(const rclrt_acknack & acknack)
   if (before(output.next, acknack.first_unacked)) {
     return;  // what was never sent cannot be acknowledged
   }
-  for (auto entry = output.unacked.begin(); entry != output.unacked.end();) {
-    entry =
-      before(entry->first, acknack.first_unacked) ? output.unacked.erase(entry) : std::next(entry);
+  while (!output.unacked.empty() && before(output.oldest()->first, acknack.first_unacked)) {
+    output.unacked.erase(output.oldest());
   }
   for (uint16_t i = 0; i < 16; ++i) {
     const auto entry = output.unacked.find(static_cast<uint16_t>(acknack.first_unacked + i));
@@ -459,12 +458,7 @@ uint64_t Agent::tick(uint64_t now_ns)
       output.heartbeat_ns = now_ns + options.heartbeat_ns;
       rclrt_submessage sub{};
       sub.id = RCLRT_HEARTBEAT;
-      // By serial number: the map's order is wrong around the wrap.
-      uint16_t first = output.unacked.begin()->first;
-      for (const auto & entry : output.unacked) {
-        first = before(entry.first, first) ? entry.first : first;
-      }
-      sub.of.heartbeat = {first, static_cast<uint16_t>(output.next - 1), stream};
+      sub.of.heartbeat = {output.oldest()->first, static_cast<uint16_t>(output.next - 1), stream};
       send_(message(RCLRT_STREAM_NONE, 0, write(sub)));
     }
     due = std::min(due, output.heartbeat_ns);

@@ -90,6 +90,12 @@ private:
   {
     uint16_t next = 0;
     std::map<uint16_t, Bytes> unacked;
+    // Numbers wrap: it is the first one from the next number on. Not empty.
+    auto oldest()
+    {
+      const auto after = unacked.lower_bound(next);
+      return after == unacked.end() ? unacked.begin() : after;
+    }
     uint64_t heartbeat_ns = 0;
   };
 
