@@ -300,7 +300,8 @@ TEST(HandOver, a_thread_on_its_way_does_not_keep_the_deadline_of_a_job_that_anot
 }
 
 /// Four CPUs and threads, and callbacks in groups of their own. They are released together once a millisecond, so that the
-/// engine learns how long their jobs take; then once more, while strangers keep all CPUs.
+/// engine learns how long their jobs take; then once more, while strangers keep all CPUs. Of each callback one job takes
+/// long, as one that loses its CPU.
 struct Burst
 {
   using Change = std::function<void(CallbackOptions &)>;
@@ -311,7 +312,9 @@ struct Burst
     for (const std::string & name : names) {
       CallbackOptions options = engine.callback_options(name, work);
       change(options);
-      engine.add(options);
+      engine.add(options, [this, name, work] {
+        engine.sim.work(++jobs[name] == 55 ? Duration(microseconds(900)) : work);
+      });
     }
   }
   /// How many threads the last release wakes by itself.
@@ -346,6 +349,7 @@ struct Burst
 
   const std::vector<std::string> names{"a", "b", "c", "d", "e", "f"};
   EngineOnSim engine;
+  std::map<std::string, int> jobs;
   int64_t ran = 0;
 };
 
@@ -354,7 +358,7 @@ TEST(ShortJobs, that_ask_for_nothing_wake_one_thread_at_a_time)
   Burst tiny(microseconds(2));
   EXPECT_EQ(tiny.wakes(), 1);
   EXPECT_EQ(tiny.ran, 6);
-  EXPECT_EQ(Burst(microseconds(20)).wakes(), 4);
+  EXPECT_EQ(Burst(microseconds(30)).wakes(), 4);
   const std::vector<Burst::Change> changes{
     [](CallbackOptions & options) { options.attributes.policy = SchedulingPolicy::kOther; },
     [](CallbackOptions & options) { options.attributes.cpu_affinity = CpuSet({0, 1, 2}); },

@@ -188,15 +188,17 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   /// That its jobs take less than it costs to wake a thread, and ask for nothing.
   bool is_short() const noexcept
   {
-    constexpr uint32_t kShort_ns = 10'000;
+    constexpr uint32_t kShort_ns = 25'000;
     return usual_ns <= kShort_ns && policy->asked.policy == SchedulingPolicy::kUnchanged &&
            policy->level < kFirstStrictLevel && !cpus->asks_for_cpus && priority == 0 && !budget &&
            inherits_deadlines() && !stamps;
   }
   void keep_usual(Duration took) noexcept
   {
-    const int64_t took_ns = std::clamp<int64_t>(took.count(), 0, kLongestUsual_ns);
     const int64_t before_ns = usual_ns;
+    // A job that has lost its CPU says little about the next ones.
+    const int64_t most_ns = std::min<int64_t>(2 * before_ns + 1000, kLongestUsual_ns);
+    const int64_t took_ns = std::clamp<int64_t>(took.count(), 0, most_ns);
     usual_ns = static_cast<uint32_t>(before_ns + (took_ns - before_ns) / 8);
   }
   /// A job of a callback that sets a clock has ended.
