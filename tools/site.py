@@ -138,6 +138,14 @@ HIDE_UNDOC_RELATIONS = YES
 MACRO_EXPANSION = YES
 HAVE_DOT = NO
 """
+API_STYLE = """
+body { overflow-wrap: anywhere; }
+.contents { overflow-x: auto; }
+.arrow, div.qindex, .inherit_header { color: inherit; }
+.icon, span.mlabel { background-color: #3d578c; color: #fff; }
+@media not (prefers-color-scheme: dark) { span.keywordflow { color: #8a5000; } }
+"""
+"""Doxygen's own pages are wider than a telephone, and some words on them are hard to read."""
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)((?:#[^)\s]*)?)(?=\))|(?<=^)(\[[^]]+\]: )(\S+)$", re.M)
 FENCE = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 LANGUAGES = {".hpp": "cpp", ".h": "c", ".c": "c", ".cpp": "cpp", ".py": "python", ".yaml": "yaml"}
@@ -320,6 +328,8 @@ def reference(stage: Stage, folder: Path) -> None:
         DOXYGEN + f"INPUT = {' '.join(str(ROOT / f) for f in found)}\nOUTPUT_DIRECTORY = {folder}\n"
     )
     settings += f"STRIP_FROM_PATH = {' '.join(map(str, sorted(roots)))}\n"
+    stage.write(PurePosixPath("api.css"), API_STYLE)
+    settings += f"HTML_EXTRA_STYLESHEET = {stage.folder / 'api.css'}\n"
     subprocess.run(
         ["doxygen", "-"], input=settings, text=True, check=True, stdout=subprocess.DEVNULL
     )

@@ -86,6 +86,18 @@ def test_every_page_can_be_read_on_a_telephone_light_and_dark(site: Path, shown:
     assert wrong == []
 
 
+def test_a_page_of_the_reference_of_each_kind_can_be_read_on_a_telephone(
+    site: Path, shown: Any
+) -> None:
+    lists = ["index", "annotated", "functions", "files", "classes"]
+    kinds = ("class*_1_1PreemptiveExecutor*.html", "struct*job__record*.html", "record_8h.html")
+    pages = [site / f"api/{name}.html" for name in lists]
+    pages += [page for kind in kinds for page in sorted(site.glob(f"api/{kind}"))[:2]]
+    assert len(pages) > len(lists) + len(kinds)
+    wrong = {page.name: shown.hard_to_read(page, 390, dark=False) for page in pages}
+    assert not any(wrong.values()), wrong
+
+
 def test_a_chain_of_boxes_is_a_picture_that_fits_a_telephone(site: Path, shown: Any) -> None:
     shown.size(390, 800)
     for page, boxes in (("docs/concepts/engine.html", 7), ("docs/tutorials/deadlines.html", 5)):
