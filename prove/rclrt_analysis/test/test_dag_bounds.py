@@ -15,6 +15,7 @@ from rclrt_analysis.bounds.dag import (
     graham,
 )
 from rclrt_analysis.bounds.taskset import make_taskset
+from test_system_bounds import analysed, bounds, subscription, timer
 
 # A fork of three and a join: 1, then 4, 3 and 2 side by side, then 1.
 FORK = Dag((1, 4, 3, 2, 1), ((), (0,), (0,), (0,), (1, 2, 3)))
@@ -216,3 +217,52 @@ def test_global_edf_tests_know_no_jitter_but_responses_do() -> None:
     found = global_edf.response(late, 2)
     assert found is not None
     assert found.tolist() == [1, 2]
+
+
+ISOLATED = "{name: e, kind: isolated, cores: [0, 1]}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        # What two timers release, or what is more urgent than its timer.
+        (
+            [timer("a", 9, 1, 1), timer("b", 9, 1, 1), subscription("c", 1, "a, b")],
+            {"a": 2, "b": 2, "c": 3},
+        ),
+        (
+            [timer("a", 9, 1, 1), timer("x", 9, 4, 2), subscription("b", 1, "a", ", priority: 7")],
+            {"a": 2, "x": 4, "b": 1},
+        ),
+        # It ends after the next release.
+        (
+            [timer("a", 10, 6, 3), timer("b", 12, 4, 2), timer("c", 8, 5, 1)],
+            {"a": 6, "b": 4, "c": 10},
+        ),
+        # "w" has more to do than it can: it takes a core for ever.
+        (
+            [
+                timer("x", 10, 1, 6),
+                timer("y", 10, 1, 6),
+                subscription("w", 6, "x, y", ", priority: 5"),
+                timer("z", 10, 1, 1),
+            ],
+            {"x": 1, "y": 1, "w": None, "z": 3},
+        ),
+        # "j" may go with what "p1" has published, while "p2" still runs.
+        (
+            [
+                timer("a", 100, 1, 5),
+                subscription("p1", 1, "a").replace("[p1]", "[x]"),
+                subscription("p2", 20, "a").replace("[p2]", "[x]"),
+                subscription("p3", 1, "a"),
+                subscription("j", 1, "x, p3", ", activation: all"),
+            ],
+            {"a": 5, "p1": 5, "p2": 22.5, "p3": 5, "j": 5},
+        ),
+    ],
+)
+def test_what_is_no_dag_of_a_timer_is_bounded_one_by_one(
+    lines: list[str], expected: dict[str, float]
+) -> None:
+    assert bounds(analysed(ISOLATED, *lines)) == expected

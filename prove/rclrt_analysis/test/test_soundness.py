@@ -92,6 +92,20 @@ def bursts(rng: random.Random) -> System:
     return leaving_early(rng, system)
 
 
+def by_deadline(rng: random.Random, dags: bool) -> System:
+    """Return a system under EDF on several cores; some messages have deadlines."""
+
+    def due(c: Callback) -> Callback:
+        if c.period is None:
+            return replace(c, deadline=rng.choice([None, None, 30]))
+        return replace(
+            c, deadline=rng.randint(c.period * 2 // 3, c.period * rng.choice([1, 1, 1 + dags]))
+        )
+
+    system = migrating(rng, Policy.EDF, dags).each(due)
+    return replace(system, overheads=Overheads(late=rng.choice([0, 0, 1, 4])))
+
+
 PAPER = ("theorem_1", "theorem_1_re", "theorem_2", "theorem_2_re")
 """Cases of the method of the paper; the others are exact."""
 
@@ -111,14 +125,8 @@ CASES: dict[str, Callable[[random.Random], System]] = {
     "preemptive_edf": lambda rng: timers_only(rng, ISOLATED, Policy.EDF),
     "global_fp": lambda rng: migrating(rng, Policy.FIXED_PRIORITY, dags=False),
     "global_fp_dags": lambda rng: migrating(rng, Policy.FIXED_PRIORITY, dags=True),
-    "global_edf": (
-        lambda rng: replace(
-            migrating(rng, Policy.EDF, dags=False).each(
-                lambda c: replace(c, deadline=rng.randint((c.period or 0) * 2 // 3, c.period or 0))
-            ),
-            overheads=Overheads(late=rng.choice([0, 0, 1, 4])),
-        )
-    ),
+    "global_edf": lambda rng: by_deadline(rng, dags=False),
+    "global_edf_dags": lambda rng: by_deadline(rng, dags=True),
     "nonpreemptive_fp_graph": (
         lambda rng: with_subscriptions(rng, (EVENTS,), policy=rng.choice(FIXED))
     ),

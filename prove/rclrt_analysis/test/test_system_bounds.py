@@ -305,33 +305,6 @@ def test_overheads_count_where_they_arise() -> None:
             "2 threads and 1 cores: name as many",
         ),
         (
-            "{name: e, kind: isolated, policy: edf, cores: [0, 1]}",
-            [timer("a", 9, 1), subscription("b", 1, "a")],
-            "bounds for timers alone on several cores; 'b'",
-        ),
-        (
-            "{name: e, kind: isolated, cores: [0, 1]}",
-            [timer("a", 9, 1, 1), timer("b", 9, 1, 1), subscription("c", 1, "a, b")],
-            "'c' is not released once",
-        ),
-        (
-            # "j" may go with what "p1" has published, while "p2" still runs.
-            "{name: e, kind: isolated, cores: [0, 1]}",
-            [
-                timer("a", 100, 1, 5),
-                subscription("p1", 1, "a").replace("[p1]", "[x]"),
-                subscription("p2", 20, "a").replace("[p2]", "[x]"),
-                subscription("p3", 1, "a"),
-                subscription("j", 1, "x, p3", ", activation: all"),
-            ],
-            "'j' is not released once",
-        ),
-        (
-            "{name: e, kind: isolated, cores: [0, 1]}",
-            [timer("a", 9, 1, 1), subscription("b", 1, "a", ", priority: 7")],
-            "'b' needs the priority of what releases it, 'a'",
-        ),
-        (
             "{name: e, kind: isolated, cores: [0, 1]}",
             [timer("a", 9, 1, 1, ", group: g"), timer("b", 9, 1, 1, ", group: g")],
             "callbacks of one group",

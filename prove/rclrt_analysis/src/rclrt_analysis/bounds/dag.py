@@ -13,13 +13,16 @@ messages and d those of the path with the most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from rclrt_analysis.bounds.effort import CALLBACK, spend
 from rclrt_analysis.bounds.taskset import Ints
+
+MAX_ROUNDS = 100
+"""How often the responses of equal priority may make each other longer."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +143,8 @@ def global_fp(
     meanwhile. So in its own DAG it counts with 1 ns: the path has not ended before it has begun.
     Alone it ends where it begins, 1 ns earlier.
 
-    Tasks of equal priority count as higher, with their deadlines for R_i: so these bounds hold
-    together or not at all. A task without a bound leaves less urgent ones without.
+    Tasks of equal priority count as higher, with responses that agree with each other: so these
+    bounds hold together or not at all. A task without a bound leaves less urgent ones without.
     """
     stolen = stolen or Stolen()
     if len(tasks) == 1 and not stolen.cost:
@@ -151,7 +154,7 @@ def global_fp(
     columns = (
         [t.dag.volume for t in tasks],
         [t.period for t in tasks],
-        [t.deadline - t.jitter for t in tasks],
+        [0 for _ in tasks],
         [t.jitter for t in tasks],
         # A subscription runs beside the rest of the job that has published: all nodes may.
         [min(cores, len(t.dag.wcet)) for t in tasks],
@@ -163,35 +166,55 @@ def global_fp(
     known: list[int] = []
     for priority in sorted({task.priority for task in tasks}, reverse=True):
         equal = [i for i, task in enumerate(tasks) if task.priority == priority]
-        found = {}
-        for i in equal:
-            of = np.array([j for j in (*known, *equal) if j != i], dtype=np.int64)
-            others = _Others(
-                volume[of], period[of], response[of], jitter[of], parallel[of], carried
-            )
-            found[i] = _response(tasks[i], others, cores, stolen)
-        if any(bound is None for bound in found.values()):
+        found: dict[int, int | None] = {}
+        before: dict[int, int | None] = {}
+        for _ in range(MAX_ROUNDS):
+            for i in equal:
+                of = np.array([j for j in (*known, *equal) if j != i], dtype=np.int64)
+                late = np.maximum(response[of] - volume[of] // parallel[of], 0)
+                each = np.arange(len(of))
+                others = Others(
+                    volume[of], period[of], jitter[of], late, parallel[of], each, carried
+                )
+                found[i] = _response(tasks[i], others, cores, stolen)
+                response[i] = found[i] or 0
+            if found == before or None in found.values():
+                break
+            before = dict(found)
+        if found != before:
             break
         for i, bound in found.items():
-            assert bound is not None  # just looked at
             bounds[i] = bound
-            response[i] = bound
         known += equal
     return bounds
 
 
 @dataclass(frozen=True)
-class _Others:
-    """Tasks that interfere, with what is known of their responses: their deadlines at first."""
+class Others:
+    """What interferes: DAGs, or callbacks with a row for each stream of their releases.
+
+    Attributes
+    ----------
+    volume, period, jitter, parallel
+        Of each row; how many cores it can use at once.
+    late
+        R - vol / p, see `global_fp`.
+    first
+        The first row of each of them.
+    carried
+        How many of them may have work under way when a window begins.
+    full
+        So many more take a core whenever they can.
+    """
 
     volume: Ints
     period: Ints
-    response: Ints
     jitter: Ints
+    late: Ints
     parallel: Ints
-    """How many cores each can use at once."""
+    first: Ints
     carried: int
-    """How many of them may have a job under way when a window begins."""
+    full: int = 0
 
     def work(self, window: int, each: int | None) -> tuple[int, int, int]:
         """Return the most work in a window; no task does more than `each` on each of its cores.
@@ -199,66 +222,88 @@ class _Others:
         And how fast it grows with the window, and for how long at least it grows as fast: in a
         window longer by x up to that it is at least x times as much more. `each` grows with it.
         """
-        spend(2 * (CALLBACK + len(self.volume)))
-        work, growth, steady = self._of_each(window, each, np.zeros_like(self.volume))
-        late = np.maximum(self.response - self.volume // self.parallel, 0)
-        more, faster, longer = self._of_each(window, each, late)
-        chosen = np.argsort(work - more, kind="stable")[: self.carried]
-        for mine, theirs in ((work, more), (growth, faster), (steady, longer)):
-            mine[chosen] = theirs[chosen]
-        return (
-            int(work.sum()),
-            int(growth.sum()),
-            int(np.min(steady, initial=np.iinfo(np.int64).max)),
-        )
-
-    def _of_each(self, window: int, each: int | None, late: Ints) -> tuple[Ints, Ints, Ints]:
+        spend(CALLBACK + 2 * len(self.volume))
+        late = np.stack([np.zeros_like(self.late), self.late])
         whole, rest = np.divmod(window + self.jitter + late, self.period)
         left = self.volume - self.parallel * rest  # of the job carried out; none if negative
         to_next = self.period - rest
-        growth = np.clip(left, 0, self.parallel)
+        growth = np.minimum(np.maximum(left, 0), self.parallel)
         steady = np.where(left > 0, np.maximum(left // self.parallel, 1), to_next)
         # More work than fits into a period: the next job starts with a leap.
         leaps = left > self.parallel * to_next
         growth = np.where(leaps & (to_next == 1), left, growth)
         steady = np.where(leaps, np.maximum(to_next - 1, 1), np.minimum(steady, to_next))
         work = whole * self.volume + np.minimum(self.volume, self.parallel * rest)
+        if len(self.first) < work.shape[1]:
+            work = np.add.reduceat(work, self.first, axis=1)
+            growth = np.add.reduceat(growth, self.first, axis=1)
+            steady = np.minimum.reduceat(steady, self.first, axis=1)
         if each is not None:
-            most = self.parallel * each
+            parallel = self.parallel[self.first]
+            most = parallel * each
             capped = work > most
-            steady = np.where(capped, np.minimum(steady, (work - most) // self.parallel), steady)
-            growth = np.where(capped, self.parallel, growth)
+            steady = np.where(capped, (work - most) // parallel, steady)
+            growth = np.where(capped, parallel, growth)
             work = np.minimum(work, most)
-        return work, growth, steady
+        chosen = np.argsort(work[0] - work[1], kind="stable")[: self.carried]
+        for one in (work, growth, steady):
+            one[0, chosen] = one[1, chosen]
+        return (
+            int(work[0].sum()) + self.full * (each or 0),
+            int(growth[0].sum()) + self.full,
+            int(np.min(steady[0], initial=np.iinfo(np.int64).max)),
+        )
+
+    def share(self, most: float) -> float:
+        """Return how many cores they take in the long run, each on each of its cores `most`."""
+        each = np.add.reduceat(self.volume / self.period, self.first)
+        return float(np.minimum(each, most * self.parallel[self.first]).sum()) + self.full * most
 
 
-def _response(task: DagTask, others: _Others, cores: int, stolen: Stolen) -> int | None:
-    """Return the least r that satisfies the recurrence of `global_fp`, None if above the deadline.
+def _response(task: DagTask, others: Others, cores: int, stolen: Stolen) -> int | None:
+    """Return the least r of the recurrence of `global_fp`, None if it is above the deadline."""
+    own = task.dag.with_work
+    length, volume = own.length, own.volume + own.on_the_way
+    added = int(len(own.wcet) == 1 and task.dag.volume == 0)
+    spare = None if len(own.wcet) == 1 else length - volume
+    limit = task.deadline - task.jitter + added
+    found = least(lambda _: length, spare, others, cores, stolen, limit)
+    return None if found is None else found - added
+
+
+def least(
+    own: Callable[[int], int],
+    spare: int | None,
+    others: Others,
+    cores: int,
+    stolen: Stolen,
+    limit: int,
+) -> int | None:
+    """Return the least r that is enough for `own` work one after the other; None above the limit.
+
+    It suffices if, less what is stolen, the others' work is at most cores * (r - own) + `spare`. If
+    `spare` is None that is cores - 1, and no other counts with more than r - own + 1 on each of its
+    cores. `own` must not fall with r.
 
     Between two windows at which some task's work changes its growth, or more is stolen, the sum is
     at least a straight line: r is not before the line meets. So a step goes to where it meets, or
-    to the next of these windows.
+    to the next of these windows. If `own` has grown meanwhile, it is all the more not enough.
     """
-    own = task.dag.with_work
-    length, volume = own.length, own.volume + own.on_the_way
-    alone = len(own.wcet) == 1
-    # r suffices if the others' work is at most cores * (r - length) + spare.
-    spare = cores - 1 if alone else length - volume
-    response = length
-    added = int(alone and task.dag.volume == 0)
-    while response <= task.deadline - task.jitter + added:
+    response = own(0)
+    while response <= limit:
         lost = cores * stolen.within(response)
-        each = max(0, response - length - lost + 1) if alone else None
+        room = response - own(response) - lost
+        each = max(0, room + 1) if spare is None else None
         work, growth, steady = others.work(response, each)
-        lacking = work - cores * (response - length - lost) - spare
+        lacking = work - cores * room - (cores - 1 if spare is None else spare)
         if lacking <= 0:
-            return response - added
-        straight = min(steady, task.deadline)
+            return response
+        straight = min(steady, limit)
         if stolen.cost:
             straight = min(straight, -(-response // stolen.window) * stolen.window - response + 1)
         gain = cores - growth
         meets = -(-lacking // gain) if gain > 0 else straight + 1
         # Without a cap the others' work never falls, so no smaller step can do.
-        least = -(-lacking // cores) if not alone or not stolen.cost else 1
-        response += max(min(meets, straight), least)
+        smallest = -(-lacking // cores) if each is None or not stolen.cost else 1
+        response += max(min(meets, straight), smallest)
     return None

@@ -45,10 +45,11 @@ _current: ContextVar[Effort | None] = ContextVar("_current", default=None)
 
 
 @contextmanager
-def limited(analyses: int = 1) -> Iterator[Effort]:
+def limited(analyses: float = 1) -> Iterator[Effort]:
     """Let what is computed within spend so many times `MOST`, and no more than is left outside."""
     outer = _current.get()
-    most = analyses * MOST if outer is None else min(analyses * MOST, outer.left)
+    most = int(analyses * MOST)
+    most = most if outer is None else min(most, outer.left)
     effort = Effort(most)
     token = _current.set(effort)
     try:

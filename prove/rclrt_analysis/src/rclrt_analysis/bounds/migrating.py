@@ -4,23 +4,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from rclrt_analysis.bounds import dag, global_edf, nonpreemptive_edf
-from rclrt_analysis.bounds.activation import Activation, Stream
+from rclrt_analysis.bounds.activation import ENDLESS, Activation, Stream
 from rclrt_analysis.bounds.burst import with_bursts
-from rclrt_analysis.bounds.fixed_point import (
-    LATE,
-    UNSHOWN,
-    no_bound,
-)
+from rclrt_analysis.bounds.effort import EffortError, limited
+from rclrt_analysis.bounds.fixed_point import ENDLESS as UNENDING
+from rclrt_analysis.bounds.fixed_point import FULL, no_bound
 from rclrt_analysis.bounds.inherited import Due, inherited_deadlines
 from rclrt_analysis.bounds.nonpreemptive_edf import NO_DEADLINE
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.taskset import make_taskset
 from rclrt_analysis.bounds.threads import check_threads, is_receiver
 from rclrt_analysis.bounds.unit import (
+    MAX_ROUNDS,
     Arrivals,
     Known,
     Rows,
@@ -39,16 +40,26 @@ ASSUMPTIONS = (
     Assumption.INSTANT_TRIGGER,
     Assumption.ENOUGH_THREADS,
 )
+GIVE_UP = 2
+"""A window longer than so many times the longest period is not looked at."""
+SHARE = 0.1
+"""So much of the effort of an analysis may go into callbacks one by one."""
+BUSY = (
+    f"it may end later than {GIVE_UP} of the longest period, as far as this analysis can tell. "
+    "Reduce wcet_ms, lengthen period_ms, or use more cores"
+)
 
 
 def analyse_migrating(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     """Return the bounds of threads that migrate, or of preemptive EDF on one core or several.
 
+    Under fixed priority, those of the DAG of each timer, as far as all of its jobs end in time;
+    of all other callbacks each its own, see `_one_by_one`.
+
     Raises
     ------
     RefusedError
-        On several cores: releases cost time, callbacks share a group, deadlines exceed periods,
-        subscriptions do not form one DAG per timer with its priority; under EDF there are any.
+        On several cores: releases cost time, or callbacks share a group.
     """
     check_threads(unit)
     cores = len(unit.executors[0].cores)
@@ -56,56 +67,190 @@ def analyse_migrating(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
         _check(unit)
     if unit.executors[0].policy is Policy.EDF:
         return _edf(unit, arrivals)
-    numbers = _dags(unit)
-    tasks = []
-    for members in numbers:
-        timer = members[0]
-        tasks.append(
-            dag.DagTask(
-                _dag(unit, members), timer.period or 1, timer.deadline or 1,
-                unit.urgency[timer.name], timer.jitter,
-            )
-        )  # fmt: skip
     overheads = unit.system.overheads
-    stolen = dag.Stolen(overheads.stolen, overheads.window) if overheads.stolen else None
-    bounds = dag.global_fp(tasks, cores, stolen)
-    found: dict[str, Local] = {}
-    missed = [task.priority for task, bound in zip(tasks, bounds, strict=True) if bound is None]
-    for task, members, bound in zip(tasks, numbers, bounds, strict=True):
-        reason = _of_level(unit, numbers, bounds, task.priority, max(missed, default=0))
-        for callback in members:
-            found[callback.name] = _local(unit, callback, members[0], bound, reason)
+    stolen = dag.Stolen(overheads.stolen, overheads.window) if overheads.stolen else dag.Stolen()
     sources = "Bertogna07; Guan09; Melani15; Graham69"
-    return found, Method(f"global FP on {cores} cores", sources, ASSUMPTIONS)
+    method = Method(f"global FP on {cores} cores", sources, ASSUMPTIONS)
+    found: dict[str, Local] = {}
+    tasks: list[dag.DagTask] = []
+    bounds: list[int] = []
+    numbers = _dags(unit)
+    every = [
+        dag.DagTask(
+            _dag(unit, members), members[0].period or 1,
+            min(members[0].deadline or 1, members[0].period or 1),
+            unit.urgency[members[0].name], members[0].jitter,
+        )
+        for members in numbers
+    ]  # fmt: skip
+    for task, members, bound in zip(
+        every, numbers, dag.global_fp(every, cores, stolen), strict=True
+    ):
+        if bound is not None:
+            tasks.append(task)
+            bounds.append(bound)
+            found.update((c.name, _local(unit, c, members[0], bound)) for c in members)
+    if len(found) == len(unit.callbacks):
+        return found, method
+    more = _one_by_one(replace(unit, whole=found), arrivals, tasks, bounds, stolen)
+    return {**more, **found}, replace(method, source=f"{sources}; Tindell94")
 
 
-def _of_level(
+def _one_by_one(
     unit: Unit,
-    numbers: list[list[Callback]],
-    bounds: Sequence[int | None],
-    priority: int,
-    missed: int,
-) -> str:
-    """Return why callbacks of a priority have no bound, `missed` being the first without."""
-    first = [
-        members[0].name
-        for members, bound in zip(numbers, bounds, strict=True)
-        if bound is None and unit.urgency[members[0].name] == missed
+    arrivals: Arrivals,
+    tasks: list[dag.DagTask],
+    bounds: list[int],
+    stolen: dag.Stolen,
+    any_order: bool = False,
+) -> dict[str, Local]:
+    """Return bounds of callbacks as tasks with jitter, which may end after the next release.
+
+    `tasks` are the DAGs in `unit.whole`, with their bounds. Let a window begin at the last instant,
+    before the release that is looked at, at which callback k had no job and a core nothing as
+    urgent to do. From there on k runs, or all cores run what is as urgent: at most m - 1 of these
+    had work before. Job q of a stream has ended after the least w with
+
+        w = q C_k + (what comes of the other streams of k until w) + C_k + floor(I(w) / m)
+
+    where I is as in `dag.global_fp` for one callback, summed over the streams of each. The q of the
+    window are looked at: it is over by the least w that is above C_k for all jobs that come until
+    then and the same I. What has no bound itself takes a core whenever it can.
+
+    With `any_order` messages of one callback may overtake each other: they end with the window.
+    """
+    cores = len(unit.executors[0].cores)
+    limit = GIVE_UP * max(c.period or 0 for c in unit.system.callbacks)
+    overheads = unit.system.overheads
+    volume = [task.dag.volume for task in tasks]
+    parallel = [min(cores, len(task.dag.wcet)) for task in tasks]
+    rows = [
+        [v, task.period, task.jitter, max(0, bound - v // p), p]
+        for task, v, p, bound in zip(tasks, volume, parallel, bounds, strict=True)
     ]
-    if priority < missed:
-        return f"'{first[0]}', which is more urgent, has no bound: so this one has none either"
-    if len(first) > 1:
-        names = ", ".join(f"'{name}'" for name in sorted(first))
-        return f"not all of {names}, which are as urgent as each other, are shown to end in time"
-    return no_bound(LATE)
+    carried = len(unit.callbacks) if overheads.transport or overheads.wake else cores - 1
+    left = [c for c in unit.callbacks if c.name not in unit.whole]
+    left.sort(key=lambda c: -unit.urgency[c.name])
+    as_urgent = {
+        c.name: [o for o in left if unit.urgency[o.name] >= unit.urgency[c.name] and o is not c]
+        for c in left
+    }
+    last: dict[str, Found] = {}
+    rounds = itertools.count()
+
+    def bounds_of(known: Known) -> dict[str, Local]:
+        streams = {c.name: _streams(unit, known, c) for c in left}
+        # Each round goes on from the last, as `with_jitter` does: so in the end all agree. What
+        # would not before that gives up has no bound, for the others as well.
+        settle = next(rounds) > MAX_ROUNDS - 5
+        for callback in left:
+            if last.get(callback.name, ()) is not None:
+                others = _others(unit, rows, as_urgent[callback.name], streams, last, carried)
+                cost = callback.wcet + unit.extra
+                mine = streams[callback.name]
+                overtaken = any_order and callback.kind is not Kind.TIMER
+                found = _search(cost, mine, others, cores, stolen, limit, overtaken)
+                last[callback.name] = None if settle and found != last[callback.name] else found
+        bound = {c.name: _as_local(unit, c, streams[c.name], last[c.name]) for c in left}
+        return {**bound, **unit.whole}
+
+    try:
+        with limited(SHARE):
+            return with_jitter(unit, arrivals, bounds_of)
+    except EffortError as reason:
+        return {c.name: Local(None, reason=str(reason)) for c in left}
 
 
-def _local(
-    unit: Unit, callback: Callback, timer: Callback, bound: int | None, reason: str
-) -> Local:
+Found = tuple[int, int] | None
+"""A response from the actual release, and from the grid; None: it has no bound."""
+
+
+def _streams(unit: Unit, known: Known, callback: Callback) -> list[Stream]:
+    """Return how cores turn to a callback; nothing if no bound is known of its releases."""
+    streams = known[callback.name].streams
+    if any(stream.period == ENDLESS.period for stream in streams):
+        return []
+    late = unit.woken(callback)
+    return [Stream(stream.period, stream.jitter + late) for stream in streams]
+
+
+def _others(
+    unit: Unit,
+    dags: list[list[int]],
+    others: list[Callback],
+    streams: Mapping[str, list[Stream]],
+    known: Mapping[str, Found],
+    carried: int,
+) -> dag.Others:
+    """Return how DAGs and callbacks interfere; what is not known yet responds at once."""
+    rows = list(dags)
+    first = list(range(len(rows)))
+    full = 0
+    for other in others:
+        cost = other.wcet + unit.extra
+        found = known.get(other.name, (cost, cost))
+        if found is None or not streams[other.name]:
+            full += 1
+            continue
+        first.append(len(rows))
+        after = max(0, found[0] - cost)
+        rows += [[cost, stream.period, stream.jitter, after, 1] for stream in streams[other.name]]
+    volume, period, jitter, late, parallel = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    firsts = np.array(first, dtype=np.int64)
+    return dag.Others(volume, period, jitter, late, parallel, firsts, carried, full)
+
+
+def _search(
+    cost: int,
+    streams: list[Stream],
+    others: dag.Others,
+    cores: int,
+    stolen: dag.Stolen,
+    limit: int,
+    overtaken: bool,
+) -> Found:
+    """Return the responses of one callback, see `_one_by_one`."""
+
+    def end(fixed: int, streams: list[Stream]) -> int | None:
+        def own(window: int) -> int:
+            return fixed + cost * sum(stream.most(window) for stream in streams)
+
+        return dag.least(own, None, others, cores, stolen, limit)
+
+    spare = 1 - cost * sum(1 / stream.period for stream in streams)
+    if spare <= 0 or others.share(spare) >= cores * spare * FULL:
+        return None  # No window is known to end.
+    window = end(1, streams)
+    if window is None or not streams:
+        return None
+    if overtaken:
+        return window, window + max(stream.jitter for stream in streams)
+    # Without work it waits for a core like any other.
+    alone = max(cost, 1)
+    actual = grid = 0
+    for i, stream in enumerate(streams):
+        rest = streams[:i] + streams[i + 1 :]
+        for q in range(stream.most(window)):
+            ended = end(q * cost + alone, rest)
+            if ended is None:
+                return None
+            ended -= alone - cost
+            since = q * stream.period - stream.jitter
+            actual = max(actual, ended - max(0, since))
+            grid = max(grid, ended - since)
+    return actual, grid
+
+
+def _as_local(unit: Unit, callback: Callback, streams: list[Stream], found: Found) -> Local:
+    if found is None:
+        return Local(None, reason=BUSY if streams else no_bound(UNENDING))
+    actual = unit.woken(callback, found[0])
+    timer = callback.kind is Kind.TIMER
+    return Local(actual, found[1] if timer else None, own=callback.wcet + unit.extra)
+
+
+def _local(unit: Unit, callback: Callback, timer: Callback, bound: int) -> Local:
     """Return the bound of a callback: each may publish, and so release, as soon as it begins."""
-    if bound is None:
-        return Local(None, reason=reason)
     is_timer = callback is timer
     period = timer.period or 1
     late = timer.jitter + bound
@@ -125,34 +270,29 @@ def _check(unit: Unit) -> None:
     groups = [(c.executor, c.group) for c in unit.callbacks if c.group]
     if len(groups) != len(set(groups)):
         raise RefusedError("callbacks of one group exclude each other, which has no bound here")
-    for timer in unit.timers:
-        if (timer.deadline or 0) > (timer.period or 0):
-            raise RefusedError(f"'{timer.name}' has a deadline after its period")
 
 
 def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     cores = len(unit.executors[0].cores)
     if cores == 1:
         return _edf_on_one_core(unit, arrivals)
-    other = next((c for c in unit.callbacks if c.kind is not Kind.TIMER), None)
-    if other is not None:
-        raise RefusedError(
-            "preemptive EDF has bounds for timers alone on several cores; "
-            f"'{other.name}' is none. Give each executor one core"
-        )
+    name = f"global EDF on {cores} cores"
+    due = all(c.kind is Kind.TIMER and (c.deadline or 0) <= (c.period or 0) for c in unit.callbacks)
     tasks = make_taskset(
         [c.wcet + unit.extra for c in unit.timers],
         [c.period or 1 for c in unit.timers],
         [c.deadline or 1 for c in unit.timers],
         jitter=[c.jitter for c in unit.timers],
     )
-    bounds = global_edf.response(tasks, cores)
-    found = {}
-    for i, callback in enumerate(unit.timers):
-        bound = None if bounds is None else int(bounds[i])
-        found[callback.name] = _local(unit, callback, callback, bound, no_bound(UNSHOWN))
-    name = f"global EDF on {cores} cores"
-    return found, Method(name, "Bertogna07; Goossens03; Bertogna05; Baruah07", ASSUMPTIONS)
+    bounds = global_edf.response(tasks, cores) if due else None
+    if bounds is not None:
+        every = zip(unit.timers, bounds.tolist(), strict=True)
+        found = {c.name: _local(unit, c, c, bound) for c, bound in every}
+        return found, Method(name, "Bertogna07; Goossens03; Bertogna05; Baruah07", ASSUMPTIONS)
+    # In any order, so by deadlines as well.
+    alike = replace(unit, urgency=dict.fromkeys(unit.names, 0))
+    found = _one_by_one(alike, arrivals, [], [], dag.Stolen(), any_order=True)
+    return found, Method(name, "Guan09; Tindell94", ASSUMPTIONS)
 
 
 def _edf_on_one_core(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
@@ -215,7 +355,11 @@ def _exclusive(rows: Rows, dues: list[Due], members: list[int]) -> nonpreemptive
 
 
 def _dags(unit: Unit) -> list[list[Callback]]:
-    """Return the callbacks that each timer sets off, in order, the timer first."""
+    """Return the callbacks that each timer sets off, in order, the timer first.
+
+    Nothing if a callback is not released once for each release of one timer here, or is not as
+    urgent as that.
+    """
     root: dict[str, str] = {}
     members: dict[str, list[Callback]] = {}
     for callback in unit.in_order:
@@ -229,15 +373,10 @@ def _dags(unit: Unit) -> list[list[Callback]]:
         alone = all(len(unit.system.publishers[topic]) == 1 for topic in callback.triggers)
         once = len(parents) == 1 or (callback.wants_all and alone and callback.pairs == "newest")
         if callback.period is not None or len(roots) != 1 or "" in roots or not once:
-            raise RefusedError(
-                f"'{callback.name}' is not released once for each release of one timer here: "
-                "on several cores only such callbacks have a bound"
-            )
+            return []
         start = roots.pop()
         if unit.urgency[callback.name] != unit.urgency[start]:
-            raise RefusedError(
-                f"'{callback.name}' needs the priority of what releases it, '{start}'"
-            )
+            return []
         root[callback.name] = start
         members[start].append(callback)
     return list(members.values())

@@ -25,6 +25,9 @@ from rclrt_analysis.bounds.taskset import (
 )
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
 
+MULTI = (ExecutorKind.WAIT_SET_MULTI, ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
+"""They may have threads on several cores."""
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -107,7 +110,7 @@ class Unit:
         Of several cores any may release it.
         """
         kind, cores = self.executors[0].kind, self.executors[0].cores
-        several = len(cores) > 1 and kind is ExecutorKind.WAIT_SET_MULTI
+        several = len(cores) > 1 and kind in MULTI
         far = bound < UNBOUNDED and any(several or self.outside(t) for t in callback.triggers)
         return bound + self.system.overheads.wake * far
 
