@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rclrt_analysis.bounds.activation import Stream
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
-from rclrt_analysis.bounds.round_robin import by_arrivals, starvation_free
+from rclrt_analysis.bounds.round_robin import by_arrival, by_arrivals, starvation_free
 from rclrt_analysis.bounds.taskset import DEDICATED, make_taskset
 from rclrt_analysis.bounds.unit import Rows
 from rclrt_analysis.bounds.wait_set import may_precede, queued, windows
@@ -165,3 +165,13 @@ def test_members_of_a_group_that_fill_it_have_no_bound() -> None:
     executor = "{name: e, kind: wait_set_multi, cores: [0, 1, 2]}"
     full = analysed(executor, timer("a", 9, 5) + ", group: g", timer("b", 9, 5) + ", group: g")
     assert set(bounds(full).values()) == {None}
+
+
+def test_what_had_come_before_a_job_is_not_counted_with_each_of_its_windows() -> None:
+    tasks = make_taskset([1, 4, 3], [8, 20, 5])
+    rows, no = Rows(tasks, np.arange(3)), np.zeros(3, dtype=np.bool_)
+    known = by_arrivals(tasks, no, DEDICATED)
+    known = np.minimum(known, starvation_free(rows, tasks.wcet, no, known, DEDICATED))
+    assert known.tolist() == [14, 8, 8]
+    earlier = np.tri(3, k=-1, dtype=np.bool_)
+    assert by_arrival(rows, known, DEDICATED, earlier).tolist() == [8, 8, 8]

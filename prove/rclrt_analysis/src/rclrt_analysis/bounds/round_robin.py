@@ -13,10 +13,13 @@ from dataclasses import replace
 import numpy as np
 from rclrt_analysis.bounds import fixed_priority
 from rclrt_analysis.bounds.effort import spend
-from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, least_fixed_point
+from rclrt_analysis.bounds.fixed_point import ENDLESS, FULL, UNBOUNDED, least_fixed_point
 from rclrt_analysis.bounds.taskset import LIMIT, Bools, Ints, Supply, TaskSet
 from rclrt_analysis.bounds.unit import Rows, Unit
 from rclrt_analysis.model import Kind
+
+MAX_NUMBERS = 500_000
+"""`by_arrival` looks at so many releases of a busy window times pairs of callbacks, at most."""
 
 MAX_CALLBACKS = 200
 """With more in one executor `starvation_free` is left out: it costs their square in each round."""
@@ -42,7 +45,8 @@ def responses(unit: Unit, rows: Rows, old: bool, windows: Ints, earlier: Bools) 
     known = np.where(endless, ENDLESS, np.maximum.reduceat(found, first))
     known = np.minimum(known, windows)
     fair = starvation_free(rows, rows.tasks.wcet[first], unpolled, known, unit.supply, earlier)
-    return np.minimum(known, fair)
+    known = np.minimum(known, fair)
+    return known if old else np.minimum(known, by_arrival(rows, known, unit.supply, earlier))
 
 
 def by_arrivals(tasks: TaskSet, unpolled: Bools, supply: Supply) -> Ints:
@@ -119,4 +123,69 @@ def starvation_free(
     ended = start < UNBOUNDED
     end = supply.end(waits(np.where(ended, start, 1), np.arange(len(of))), wcet[of])
     found[of] = np.where(ended, end, UNBOUNDED)
+    return found
+
+
+def by_arrival(rows: Rows, known: Ints, supply: Supply, earlier: Bools) -> Ints:
+    """Return bounds as of [Blass21 Theorem 3] for every callback, shape (n,), ns; all are polled.
+
+    Let a job of i come A after the busy window began. Of another callback j all has run, at most,
+    that had come by then; and after that one job in each window that serves a job of i which was
+    there, in the last one only if j comes earlier. These are p = min(eta_i(R_i), eta_i(A + 1)) jobs
+    at most. So it starts at the least S with sbf(S) >= 1 + (eta_i(A + 1) - 1) C_i +
+    sum_{j != i} C_j min(eta_j(S + 1), eta_j(A + 1) + p - 1 + [j < i]). All A are looked at at which
+    a job may come. `starvation_free` counts from the job's release, and this from the window's.
+    """
+    tasks, owner = rows.tasks, rows.owner
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    wcet, n = tasks.wcet[first], len(first)
+    found = np.full(n, UNBOUNDED, dtype=np.int64)
+    if tasks.utilization >= FULL * supply.share:
+        return found
+
+    def all_work(t: Ints, _: Ints) -> Ints:
+        return supply.time(
+            (-(-(t[:, None] + tasks.jitter) // tasks.period) * tasks.wcet).sum(axis=1)
+        )
+
+    window = int(least_fixed_point(all_work, np.ones(1, dtype=np.int64))[0])
+    count = (window + tasks.jitter) // tasks.period + 1
+    if window >= UNBOUNDED or count.sum() * n * n > MAX_NUMBERS:
+        return found
+    steps = [
+        k * np.arange(c) - j for k, c, j in zip(tasks.period, count, tasks.jitter, strict=True)
+    ]
+    at = np.unique(np.maximum(np.concatenate(steps), 0)).astype(np.int64)
+    at = at[at < max(window, 1)]
+
+    def releases(until: Ints) -> Ints:
+        """Return how often callbacks are released until then, shape (rows, n)."""
+        spend(len(until) * len(tasks))
+        every = (until[:, None] + tasks.jitter) // tasks.period + 1
+        return np.asarray(np.add.reduceat(every, first, axis=1))
+
+    come = releases(at)
+    late = np.minimum(known, LIMIT)
+
+    def bound(i: int) -> int:
+        mine = owner == i
+        points = (-(-(late[i] + tasks.jitter[mine]) // tasks.period[mine])).sum()
+        most = come + (np.minimum(points, come[:, i]) - 1)[:, None] + earlier[i]
+        most[:, i] = come[:, i] - 1
+
+        def before(s: Ints, of: Ints) -> Ints:
+            return np.asarray((np.minimum(releases(s), most[of]) * wcet).sum(axis=1))
+
+        def begin(s: Ints, of: Ints) -> Ints:
+            return supply.time(before(s, of) + 1) - 1
+
+        start = least_fixed_point(begin, np.zeros_like(at))
+        ended = start < UNBOUNDED
+        work = before(np.where(ended, start, 0), np.arange(len(at)))
+        end = np.where(ended, supply.end(work, wcet[i]), UNBOUNDED + at)
+        # What would start before it comes is in no busy window with these.
+        return int((end - at)[start >= at].max())
+
+    for i in np.flatnonzero(known < UNBOUNDED).tolist():
+        found[i] = bound(i)
     return found

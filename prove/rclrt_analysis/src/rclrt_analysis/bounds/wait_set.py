@@ -125,7 +125,7 @@ def queued(streams: Sequence[Stream], alone: int, window: int, supply: Supply, o
 
 
 def analyse_wait_set(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
-    """Return the bounds of a `wait_set_single` executor: the least of four for each callback.
+    """Return the bounds of a `wait_set_single` executor: the least of five for each callback.
 
     Those of `windows` (not for crystal and dashing), of `round_robin`, and of `burst`.
     """
