@@ -119,12 +119,12 @@ TEST(Agent, makes_entities_from_the_profiles_of_a_file)
   rclrt_entity writer{};
   writer.name = "w";
   writer.representation = RCLRT_BY_REFERENCE;
-  writer.parent = publisher.self.group.id;
+  writer.parent = group_of(publisher.self.writer);
   EXPECT_EQ(rclrt_session_create(&bench.session, &writer, RCLRT_DATAWRITER), RCLRT_OK);
   rclrt_entity unknown = {};
   unknown.name = "v";
   unknown.representation = RCLRT_BY_REFERENCE;
-  unknown.parent = publisher.self.group.id;
+  unknown.parent = group_of(publisher.self.writer);
   EXPECT_EQ(rclrt_session_create(&bench.session, &unknown, RCLRT_DATAWRITER), RCLRT_ERR_AGENT);
   EXPECT_EQ(bench.session.status, RCLRT_STATUS_UNKNOWN_REFERENCE);
 }

@@ -300,7 +300,7 @@ static void run(void * context)
   client->session->keep_alive_ns = 0;
   client->daemon->config.mode =
     setup.who == BATCH || setup.who == PAPER ? RCLRT_MODE_PAPER : RCLRT_MODE_OWN;
-  client->daemon->config.hold_off_ns = RCLRT_US(2500);
+  rclrt_daemon_set_hold_off(client->daemon, RCLRT_US(2500));
   if (setup.who == LEVELS) {
     use_levels();
   }

@@ -15,7 +15,7 @@
 
 static inline bool action_same_id(const uint8_t * one, const uint8_t * other)
 {
-  return memcmp(one, other, RCLRT_GOAL_ID) == 0;
+  return rclrt_same_bytes(one, other, RCLRT_GOAL_ID);
 }
 
 /* Can there be an end of an action? */

@@ -119,9 +119,30 @@ void rclrt_write_f64(struct rclrt_writer * writer, const double * value)
   rclrt_write_u64(writer, bits);
 }
 
+size_t rclrt_text_length(const char * text)
+{
+  const char * end = text;
+  while (*end != 0) {
+    end++;
+  }
+  return (size_t)(end - text);
+}
+
+bool rclrt_same_bytes(const void * one, const void * other, size_t size)
+{
+  const uint8_t * a = one;
+  const uint8_t * b = other;
+  while (size > 0 && *a == *b) {
+    a++;
+    b++;
+    size--;
+  }
+  return size == 0;
+}
+
 void rclrt_write_string(struct rclrt_writer * writer, const char * text)
 {
-  const size_t size = strlen(text) + 1;
+  const size_t size = rclrt_text_length(text) + 1;
   rclrt_write_count(writer, size);
   rclrt_write_bytes(writer, text, size);
 }

@@ -28,7 +28,8 @@ static bool is_name(const char * name)
 enum rclrt_ret client_init_node(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain, uint8_t representation,
-  bool (*describe)(struct rclrt_writer * writer, const struct rclrt_entity * entity))
+  bool (*describe)(
+    struct rclrt_writer * writer, const struct rclrt_entity * entity, enum rclrt_object_kind kind))
 {
   if (node == NULL) {
     return RCLRT_ERR_ARGUMENT;
@@ -67,63 +68,22 @@ enum rclrt_ret rclrt_node_set_remaps(
 
 /* Topic, then publisher or subscriber, then writer or reader. */
 static enum rclrt_ret create_endpoint(
-  struct rclrt_node_handle * node, const struct rclrt_type * type, const char * name,
-  struct rclrt_qos qos, struct rclrt_entity * topic, struct rclrt_entity * group,
-  struct rclrt_entity * endpoint, bool writes)
+  const struct rclrt_node_handle * node, const struct rclrt_type * type, const char * name,
+  struct rclrt_qos qos, struct rclrt_entity * endpoint, enum rclrt_object_kind kind)
 {
-  struct rclrt_session * session = node->session;
   if (type->name == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  const uint16_t first = session->next_number;
-  topic->name = name;
-  topic->naming = endpoint->naming = &node->naming;
-  topic->prefix = "rt/";
-  topic->type = type->name;
-  topic->parent = node->participant.id;
-  group->parent = node->participant.id;
+  endpoint->whole = true;
   endpoint->name = name;
+  endpoint->naming = &node->naming;
   endpoint->prefix = "rt/";
   endpoint->type = type->name;
+  endpoint->parent = node->participant.id;
   endpoint->qos = qos;
-  topic->representation = group->representation = endpoint->representation =
-    node->participant.representation;
-  topic->describe = group->describe = endpoint->describe = node->participant.describe;
-  enum rclrt_ret ret = session_create(session, topic, RCLRT_TOPIC);
-  if (ret == RCLRT_OK) {
-    ret = session_create(session, group, writes ? RCLRT_PUBLISHER : RCLRT_SUBSCRIBER);
-  }
-  if (ret == RCLRT_OK) {
-    endpoint->topic = topic->id;
-    endpoint->parent = group->id;
-    ret = session_create(session, endpoint, writes ? RCLRT_DATAWRITER : RCLRT_DATAREADER);
-  }
-  if (ret != RCLRT_OK) { /* so that it can be tried again, with the same identifiers */
-    if (group->exists) {
-      session_drop(session, group);
-    }
-    if (topic->exists) {
-      session_drop(session, topic);
-    }
-    session->next_number = first;
-  }
-  return ret;
-}
-
-/* Deletes at the agent, in this order; all are forgotten, whatever it says. The first error. */
-static enum rclrt_ret delete_endpoint(
-  struct rclrt_session * session, struct rclrt_entity * endpoint, struct rclrt_entity * group,
-  struct rclrt_entity * topic)
-{
-  struct rclrt_entity * const all[3] = {endpoint, group, topic};
-  enum rclrt_ret ret = RCLRT_OK;
-  for (size_t i = 0; i < 3; ++i) {
-    if (ret == RCLRT_OK) {
-      ret = rclrt_session_delete(session, all[i]);
-    }
-    session_forget(session, all[i]);
-  }
-  return ret;
+  endpoint->representation = node->participant.representation;
+  endpoint->describe = node->participant.describe;
+  return session_create(node->session, endpoint, kind);
 }
 
 enum rclrt_ret client_check_streams(const struct rclrt_session * session, unsigned count)
@@ -166,8 +126,8 @@ enum rclrt_ret rclrt_publisher_init(
   publisher->session = session;
   publisher->type = type;
   publisher->priority = priority;
-  const enum rclrt_ret ret = create_endpoint(
-    node, type, name, qos, &publisher->topic, &publisher->group, &publisher->writer, true);
+  const enum rclrt_ret ret =
+    create_endpoint(node, type, name, qos, &publisher->writer, RCLRT_DATAWRITER);
   if (ret != RCLRT_OK) {
     return ret;
   }
@@ -202,8 +162,7 @@ enum rclrt_ret rclrt_publisher_fini(struct rclrt_publisher * publisher)
     rclrt_daemon_remove_output(publisher->session->daemon, &publisher->own_stream);
   }
   publisher->stream = NULL;
-  return delete_endpoint(
-    publisher->session, &publisher->writer, &publisher->group, &publisher->topic);
+  return rclrt_session_delete(publisher->session, &publisher->writer);
 }
 
 void client_add_reception(
@@ -214,9 +173,8 @@ void client_add_reception(
   const uint8_t id = next_stream(session, reliable);
   entity->read_stream = id;
   entity->delivery.max_samples = UINT16_MAX;
-  /* These fail for null pointers only. */
-  (void)rclrt_daemon_add_input(daemon, stream, id, NULL, 0);
-  (void)rclrt_daemon_add_sink(daemon, sink, entity->id, id, 0);
+  daemon_add_input(daemon, stream, id);
+  (void)rclrt_daemon_add_sink(daemon, sink, entity->id, id, 0); /* fails for null pointers only */
 }
 
 void client_remove_reception(
@@ -255,9 +213,8 @@ enum rclrt_ret rclrt_subscription_init(
     return RCLRT_ERR_STORAGE;
   }
   subscription->type = type;
-  const enum rclrt_ret ret = create_endpoint(
-    node, type, name, qos, &subscription->topic, &subscription->group, &subscription->reader,
-    false);
+  const enum rclrt_ret ret =
+    create_endpoint(node, type, name, qos, &subscription->reader, RCLRT_DATAREADER);
   if (ret != RCLRT_OK) {
     return ret;
   }
@@ -278,8 +235,7 @@ enum rclrt_ret rclrt_subscription_fini(struct rclrt_subscription * subscription)
     &subscription->callback, session, &subscription->reader, &subscription->stream,
     &subscription->sink);
   subscription->session = NULL;
-  return delete_endpoint(
-    session, &subscription->reader, &subscription->group, &subscription->topic);
+  return rclrt_session_delete(session, &subscription->reader);
 }
 
 void client_accept_long(
@@ -289,6 +245,7 @@ void client_accept_long(
   const uint32_t token = daemon_enter(session->daemon);
   stream->assembly = storage;
   stream->assembly_capacity = size;
+  session->daemon->assemble = daemon_assemble;
   /* Pieces that are there are in the old storage: of their message nothing is delivered. */
   stream->assembly_broken = stream->assembly_broken || stream->assembly_length > 0;
   stream->assembly_length = 0;
@@ -430,10 +387,10 @@ static void subscription_run(struct rclrt_callback * callback, bool fresh)
   subscription->run(subscription->context, fresh ? subscription->message : NULL);
 }
 
-enum rclrt_ret rclrt_executor_add_subscription(
-  struct rclrt_executor * executor, struct rclrt_subscription * subscription, void * message,
-  void (*run)(void * context, const void * message), void * context, uint8_t priority,
-  enum rclrt_invocation invocation)
+enum rclrt_ret rclrt_executor_add_subscription_by(
+  rclrt_adder * add, struct rclrt_executor * executor, struct rclrt_subscription * subscription,
+  void * message, void (*run)(void * context, const void * message), void * context,
+  uint8_t priority)
 {
   if (
     subscription == NULL || message == NULL || run == NULL || subscription->session == NULL ||
@@ -447,8 +404,8 @@ enum rclrt_ret rclrt_executor_add_subscription(
   subscription->callback.take = subscription_take;
   subscription->callback.run = subscription_run;
   return client_begin_reading(
-    rclrt_executor_add(executor, &subscription->callback, priority, invocation),
-    &subscription->callback, subscription->session, &subscription->reader);
+    add(executor, &subscription->callback, priority), &subscription->callback,
+    subscription->session, &subscription->reader);
 }
 
 /* Few programs need the rest: messages longer than a frame, publishers that wait, nodes described by XML. */

@@ -29,7 +29,8 @@ void client_write_data(struct rclrt_writer * writer, const struct rclrt_outgoing
 enum rclrt_ret client_init_node(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain, uint8_t representation,
-  bool (*describe)(struct rclrt_writer * writer, const struct rclrt_entity * entity));
+  bool (*describe)(
+    struct rclrt_writer * writer, const struct rclrt_entity * entity, enum rclrt_object_kind kind));
 
 /* Are there `count` streams more? They are not used twice in a session: the agent would go on with
  * the old numbers. */

@@ -17,6 +17,13 @@ void daemon_count(struct rclrt_daemon * daemon, uint32_t * counter)
   daemon_leave(daemon, token);
 }
 
+uint64_t time_after(uint64_t from, uint64_t ns)
+{
+  return ns < UINT64_MAX - from ? from + ns : UINT64_MAX;
+}
+
+uint64_t time_since(uint64_t now, uint64_t since) { return now > since ? now - since : 0; }
+
 enum rclrt_ret daemon_short(
   struct rclrt_daemon * daemon, const char * what, size_t limit, size_t needed)
 {
@@ -25,42 +32,6 @@ enum rclrt_ret daemon_short(
   daemon->shortage = shortage;
   daemon_leave(daemon, token);
   return RCLRT_ERR_STORAGE;
-}
-
-static bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1U)) == 0; }
-
-/* True, and written down, if it is. */
-static bool is_short(
-  struct rclrt_shortage * shortage, const char * what, uint32_t limit, uint32_t needed)
-{
-  if (limit < needed) {
-    shortage->what = what;
-    shortage->limit = limit;
-    shortage->needed = needed;
-  }
-  return limit < needed;
-}
-
-/* Writes down the first size that is too small. */
-static bool find_shortage(
-  struct rclrt_shortage * shortage, const struct rclrt_daemon_config * config)
-{
-  const uint32_t message = config->message_capacity;
-  const uint32_t whole = message & ~(uint32_t)3;
-  /* The longest frame: a flag, and everything behind it stuffed. */
-  const uint32_t ring = 2U * (message + 6U) + 1U;
-  const bool datagrams = config->framing == RCLRT_FRAMING_DATAGRAM && config->input != NULL;
-  /* Of the ring only a part counts that is a power of two. */
-  const uint32_t usable = is_power_of_two(config->ring_size) ? config->ring_size : 0;
-  return is_short(shortage, "node_count", config->node_count, 1) ||
-         is_short(
-           shortage, "node_count, more than reserve", config->node_count, config->reserve + 1U) ||
-         is_short(shortage, "message_capacity", whole, 64) ||
-         is_short(shortage, "message_capacity, a multiple of 4", whole, message) ||
-         is_short(shortage, "slot_count", config->slot_count, 1) ||
-         is_short(shortage, "ring_size, a power of two", usable, ring) ||
-         is_short(shortage, "piece_size", config->piece_size, 16) ||
-         (datagrams && is_short(shortage, "input_size", config->input_size, message));
 }
 
 /* A critical section: interrupts find either no port, and drop what comes, or all that is behind it. */
@@ -74,7 +45,9 @@ static void set_port(struct rclrt_daemon * daemon, const struct rclrt_port * by,
 enum rclrt_ret daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
   const struct rclrt_port * port, const struct rclrt_transport * transport,
-  const struct rclrt_daemon_framing * framing)
+  const struct rclrt_daemon_framing * framing,
+  enum rclrt_ret (*check)(
+    struct rclrt_shortage * shortage, const struct rclrt_daemon_config * config))
 {
   if (daemon == NULL) {
     return RCLRT_ERR_ARGUMENT;
@@ -87,14 +60,12 @@ enum rclrt_ret daemon_init(
   if (config == NULL || !has_port || transport == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  if (
-    port->now_ns == NULL || transport->write == NULL || transport->read == NULL ||
-    config->nodes == NULL || config->node_bytes == NULL || config->slots == NULL ||
-    config->ring == NULL || config->piece == NULL) {
+  if (port->now_ns == NULL || transport->write == NULL || transport->read == NULL) {
     return RCLRT_ERR_ARGUMENT;
   }
-  if (find_shortage(&daemon->shortage, config)) {
-    return RCLRT_ERR_STORAGE;
+  const enum rclrt_ret ret = check == NULL ? RCLRT_OK : check(&daemon->shortage, config);
+  if (ret != RCLRT_OK) {
+    return ret;
   }
   daemon->config = *config;
   if (daemon->config.heartbeat_ns == 0) {
@@ -206,11 +177,8 @@ void daemon_free_slot(struct rclrt_daemon * daemon, struct rclrt_slot * slot)
 /* In a critical section. */
 static void free_held(struct rclrt_daemon * daemon, struct rclrt_input_stream * input)
 {
-  for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
-    if (input->held[i] != NULL) {
-      daemon_free_slot(daemon, input->held[i]);
-      input->held[i] = NULL;
-    }
+  while (input->held != NULL) {
+    daemon_free_slot(daemon, daemon_pop_held(input));
   }
 }
 
@@ -248,10 +216,9 @@ void rclrt_daemon_remove_sink(struct rclrt_daemon * daemon, struct rclrt_sink * 
   }
   for (link = rclrt_list_first(&daemon->inputs); link != NULL;
        link = rclrt_list_next(&daemon->inputs, link)) {
-    for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
-      struct rclrt_slot * held = input_of(link)->held[i];
-      if (held != NULL && held->sink == sink) {
-        held->sink = &daemon->others;
+    for (struct rclrt_link * held = input_of(link)->held; held != NULL; held = held->next) {
+      if (slot_of(held)->sink == sink) {
+        slot_of(held)->sink = &daemon->others;
       }
     }
   }
@@ -317,28 +284,25 @@ static struct rclrt_slot * evict_waiting(struct rclrt_daemon * daemon, uint8_t p
 static struct rclrt_slot * evict_held(
   struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap)
 {
-  struct rclrt_slot ** victim = NULL;
+  struct rclrt_link ** victim = NULL;
   uint16_t ahead = 0;
   for (struct rclrt_link * link = rclrt_list_first(&daemon->inputs); link != NULL;
        link = rclrt_list_next(&daemon->inputs, link)) {
     struct rclrt_input_stream * input = input_of(link);
-    for (uint16_t i = 1; i < RCLRT_WINDOW; ++i) {
-      struct rclrt_slot ** held = &input->held[(uint16_t)(input->expected + i) % RCLRT_WINDOW];
-      if (*held == NULL) {
-        continue;
-      }
-      const uint8_t of = (*held)->sink->priority;
+    for (struct rclrt_link ** held = &input->held; *held != NULL; held = &(*held)->next) {
+      const uint8_t of = slot_of(*held)->sink->priority;
+      const uint16_t i = (uint16_t)(slot_of(*held)->sequence - input->expected);
       const bool may = of < priority || (gap != NULL && (of == priority || input == gap));
-      const uint8_t least = victim == NULL ? RCLRT_PRIORITIES : (*victim)->sink->priority;
+      const uint8_t least = victim == NULL ? RCLRT_PRIORITIES : slot_of(*victim)->sink->priority;
       if (may && (of < least || (of == least && i > ahead))) {
         victim = held;
         ahead = i;
       }
     }
   }
-  struct rclrt_slot * slot = victim == NULL ? NULL : *victim;
+  struct rclrt_slot * slot = victim == NULL ? NULL : slot_of(*victim);
   if (slot != NULL) {
-    *victim = NULL;
+    *victim = slot->link.next;
   }
   return slot;
 }
@@ -368,6 +332,7 @@ enum rclrt_ret rclrt_daemon_add_input(
   const uint32_t token = daemon_enter(daemon);
   stream->assembly = assembly;
   stream->assembly_capacity = assembly == NULL ? 0 : assembly_capacity;
+  daemon->assemble = daemon_assemble;
   daemon_use_readers(daemon);
   daemon_leave(daemon, token);
   return RCLRT_OK;

@@ -24,17 +24,10 @@ static inline uint64_t daemon_now(const struct rclrt_daemon * daemon)
 }
 
 /* `ns` after `from`; both may be as long as forever. */
-static inline uint64_t time_after(uint64_t from, uint64_t ns)
-{
-  return ns < UINT64_MAX - from ? from + ns : UINT64_MAX;
-}
-
+uint64_t time_after(uint64_t from, uint64_t ns);
 /* How long ago `since` was; 0 if it is later than `now`: the code that has read the clock may have been
  * interrupted by code that has then set `since`. */
-static inline uint64_t time_since(uint64_t now, uint64_t since)
-{
-  return now > since ? now - since : 0;
-}
+uint64_t time_since(uint64_t now, uint64_t since);
 
 /* Ends a read() that waits. Not inside a critical section. */
 static inline void daemon_wake(const struct rclrt_daemon * daemon)
@@ -87,12 +80,6 @@ static inline struct rclrt_input_stream * input_of(struct rclrt_link * link)
   return RCLRT_CONTAINER_OF(link, struct rclrt_input_stream, link);
 }
 
-static inline struct rclrt_node ** window_slot(
-  struct rclrt_output_stream * stream, uint16_t sequence)
-{
-  return &stream->window[sequence % RCLRT_WINDOW];
-}
-
 /* In a critical section: an ACKNACK is due. */
 static inline void daemon_owe_ack(struct rclrt_daemon * daemon, struct rclrt_input_stream * input)
 {
@@ -106,6 +93,14 @@ static inline void daemon_owe_heartbeat(
 {
   stream->heartbeat_due = true;
   daemon->owes = true;
+}
+
+/* In a critical section: the next of the frames that are held, of which there is one. */
+static inline struct rclrt_slot * daemon_pop_held(struct rclrt_input_stream * input)
+{
+  struct rclrt_slot * slot = slot_of(input->held);
+  input->held = slot->link.next;
+  return slot;
 }
 
 /* What read() has brought to whoever calls this: nobody is to be woken. */
@@ -160,6 +155,20 @@ void daemon_set_priority(struct rclrt_daemon * daemon, struct rclrt_sink * sink,
 /* In a critical section: the acknowledgement that an input stream owes, if any. */
 bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack);
 
+/* Hold-off, lifetimes and the paper's mode. All but `tick` in a critical section. */
+struct rclrt_daemon_policy
+{
+  /* May a message be begun, or is an acknowledgement awaited whose negative would have to wait behind it? */
+  bool (*may_begin)(struct rclrt_daemon * daemon, const struct rclrt_node * node, uint64_t now);
+  /* A reliable message is on the wire. */
+  void (*sent)(struct rclrt_daemon * daemon, struct rclrt_node * node, uint64_t now);
+  /* What rclrt_daemon_tick() does and returns. */
+  uint64_t (*tick)(struct rclrt_daemon * daemon, uint64_t now);
+  /* The paper's mode: if the pool is empty, its oldest message that is not acknowledged may be given up. */
+  void (*recycle)(struct rclrt_daemon * daemon, uint64_t now);
+};
+extern const struct rclrt_daemon_policy daemon_policy;
+
 /* How messages go on the line, and are found on it. */
 struct rclrt_daemon_framing
 {
@@ -174,11 +183,14 @@ struct rclrt_daemon_framing
 };
 extern const struct rclrt_daemon_framing daemon_serial, daemon_datagram, daemon_with_length;
 
-/* rclrt_daemon_init() with the framing that its configuration says. */
+/* rclrt_daemon_init() with the framing that its configuration says. `check` tells what is wrong with the
+ * configuration; null if the compiler has checked it. */
 enum rclrt_ret daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
   const struct rclrt_port * port, const struct rclrt_transport * transport,
-  const struct rclrt_daemon_framing * framing);
+  const struct rclrt_daemon_framing * framing,
+  enum rclrt_ret (*check)(
+    struct rclrt_shortage * shortage, const struct rclrt_daemon_config * config));
 /* A whole frame is in the ring: `found` says where, `preview` its first bytes, unchecked. */
 void daemon_on_frame(
   struct rclrt_daemon * daemon, const struct rclrt_slot * found, const uint8_t * preview);
@@ -208,6 +220,10 @@ bool daemon_in_time(
 enum rclrt_ret daemon_take_answer(
   struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
   struct rclrt_message * message);
+/* As daemon->assemble. Not in a critical section. */
+bool daemon_assemble(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input,
+  struct rclrt_bytes * submessages);
 /* rclrt_daemon_add_input() without storage for fragments. */
 void daemon_add_input(struct rclrt_daemon * daemon, struct rclrt_input_stream * stream, uint8_t id);
 /* From now on there are readers. In a critical section. */

@@ -61,17 +61,13 @@ bool daemon_next_ack(struct rclrt_daemon * daemon, struct rclrt_acknack * acknac
     input->prompt |= daemon->late;
     acknack->stream = input->id;
     acknack->first_unacked = input->expected;
-    acknack->missing = 0;
     const uint16_t known = (uint16_t)(input->highest - input->expected); /* as a rule 0 */
-    for (uint16_t i = 0; i < RCLRT_WINDOW && i < known && known < 0x8000U; ++i) {
-      const uint16_t sequence = (uint16_t)(input->expected + i);
-      const bool here =
-        input->held[sequence % RCLRT_WINDOW] != NULL || ((uint32_t)input->waiting >> i & 1U) != 0;
-      if (!here) {
-        acknack->missing |= (uint16_t)(1U << i);
-      }
+    uint32_t missing = known < RCLRT_WINDOW ? (UINT32_C(1) << known) - 1U : UINT16_MAX;
+    missing = known < 0x8000U ? missing & ~((uint32_t)input->waiting | input->asked) : 0;
+    for (struct rclrt_link * held = input->held; held != NULL; held = held->next) {
+      missing &= ~(UINT32_C(1) << (uint16_t)(slot_of(held)->sequence - input->expected));
     }
-    acknack->missing &= (uint16_t)~input->asked;
+    acknack->missing = (uint16_t)missing;
     input->asked |= acknack->missing;
     return true;
   }
@@ -90,12 +86,10 @@ struct rclrt_sink * daemon_advance(struct rclrt_input_stream * input)
   if (rclrt_sequence_before(input->highest, input->expected)) {
     input->highest = input->expected;
   }
-  struct rclrt_slot ** held = &input->held[input->expected % RCLRT_WINDOW];
-  if (*held == NULL) {
+  if (input->held == NULL || slot_of(input->held)->sequence != input->expected) {
     return NULL;
   }
-  struct rclrt_slot * slot = *held;
-  *held = NULL;
+  struct rclrt_slot * slot = daemon_pop_held(input);
   input->waiting |= 1U;
   rclrt_list_push_front(&slot->sink->slots, &slot->link);
   return slot->sink;
@@ -129,30 +123,19 @@ static struct rclrt_sink * on_heartbeat(
   struct rclrt_input_stream * input = daemon_find_input(daemon, heartbeat->stream);
   if (input != NULL && is_reliable(input->id)) {
     /* The agent has given up what is before first_unacked. */
-    uint16_t skip = rclrt_sequence_before(input->expected, heartbeat->first_unacked)
-                      ? (uint16_t)(heartbeat->first_unacked - input->expected)
-                      : 0;
+    const uint16_t skip = rclrt_sequence_before(input->expected, heartbeat->first_unacked)
+                            ? (uint16_t)(heartbeat->first_unacked - input->expected)
+                            : 0;
     if (skip > 0) {
       daemon->counters.skipped += skip;
       input->skips++;
-    }
-    if (skip > RCLRT_WINDOW) { /* nothing in between can be here */
-      input->expected = (uint16_t)(heartbeat->first_unacked - RCLRT_WINDOW);
-      input->waiting = 0;
-      skip = RCLRT_WINDOW;
-    }
-    for (; skip > 0; --skip) {
-      struct rclrt_slot ** held = &input->held[input->expected % RCLRT_WINDOW];
-      if (*held != NULL) {
-        daemon_free_slot(daemon, *held);
-        *held = NULL;
+      while (input->held != NULL &&
+             (uint16_t)(slot_of(input->held)->sequence - input->expected) < skip) {
+        daemon_free_slot(daemon, daemon_pop_held(input));
       }
-      if (skip > 1) {
-        input->expected++;
-        input->waiting >>= 1;
-      } else {
-        sink = daemon_advance(input);
-      }
+      input->waiting = (uint16_t)(skip > RCLRT_WINDOW ? 0 : input->waiting >> (skip - 1U));
+      input->expected = (uint16_t)(heartbeat->first_unacked - 1U);
+      sink = daemon_advance(input);
     }
     const uint16_t beyond = (uint16_t)(heartbeat->last_unacked + 1U);
     /* An agent whose window has moved does not go back behind it. */
@@ -181,7 +164,7 @@ static bool is_ours(const struct rclrt_daemon * daemon, const uint8_t * head)
     return true; /* an answer from before the session */
   }
   return head[0] == daemon->session &&
-         (head[0] > RCLRT_SESSION_NONE || memcmp(head + 4, daemon->key, 4) == 0);
+         (head[0] > RCLRT_SESSION_NONE || rclrt_same_bytes(head + 4, daemon->key, 4));
 }
 
 bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage)

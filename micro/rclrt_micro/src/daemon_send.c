@@ -42,8 +42,10 @@ void daemon_settle_until(
   struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint16_t first)
 {
   while (stream->first_unacked != first) {
-    settle_node(daemon, *window_slot(stream, stream->first_unacked));
+    struct rclrt_node * node = stream->first;
+    stream->first = node->later;
     stream->first_unacked++;
+    settle_node(daemon, node);
   }
 }
 
@@ -62,15 +64,14 @@ static void give_up_rest(struct rclrt_daemon * daemon, struct rclrt_output_strea
 uint16_t daemon_abandon(struct rclrt_daemon * daemon, struct rclrt_node * node)
 {
   struct rclrt_output_stream * stream = node->stream;
-  uint16_t last = node->sequence;
-  bool more = node->more;
-  while (more && (uint16_t)(last + 1U) != stream->next) {
-    last++;
-    more = (*window_slot(stream, last))->more;
+  while (node->more && node->later != NULL) {
+    node = node->later;
   }
-  const uint16_t count = (uint16_t)(last + 1U - stream->first_unacked);
+  const bool more = node->more;
+  const uint16_t after = (uint16_t)(node->sequence + 1U);
+  const uint16_t count = (uint16_t)(after - stream->first_unacked);
   daemon->counters.abandoned += count;
-  daemon_settle_until(daemon, stream, (uint16_t)(last + 1U));
+  daemon_settle_until(daemon, stream, after);
   if (more) { /* its end was not cut yet */
     give_up_rest(daemon, stream);
   }
@@ -100,6 +101,7 @@ void daemon_empty_output(struct rclrt_daemon * daemon, struct rclrt_output_strea
     }
   }
   give_up_rest(daemon, stream);
+  stream->first = NULL;
   stream->next = 0;
   stream->sent = 0;
   stream->first_unacked = 0;
@@ -125,12 +127,14 @@ void rclrt_daemon_remove_output(struct rclrt_daemon * daemon, struct rclrt_outpu
 static struct rclrt_node * find_victim(struct rclrt_daemon * daemon, uint8_t priority)
 {
   for (unsigned level = 0; level < priority; ++level) {
-    struct rclrt_list * list = &daemon->execution.levels[level];
-    for (struct rclrt_link * link = rclrt_list_first(list); link != NULL;
-         link = rclrt_list_next(list, link)) {
+    struct rclrt_link * const first =
+      rclrt_queue_first_between(&daemon->execution, level, level + 1U);
+    struct rclrt_link * link = first;
+    while (link != NULL) {
       if (!is_reliable(node_of(link)->stream->id)) {
         return node_of(link);
       }
+      link = link->next == first ? NULL : link->next;
     }
   }
   return NULL;
@@ -140,13 +144,8 @@ static struct rclrt_node * find_victim(struct rclrt_daemon * daemon, uint8_t pri
 static struct rclrt_node * take_node(struct rclrt_daemon * daemon, uint8_t priority, uint64_t now)
 {
   const struct rclrt_daemon_config * config = &daemon->config;
-  if (config->mode == RCLRT_MODE_PAPER) {
-    struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
-    if (
-      daemon->free_count == 0 && oldest != NULL && config->lifetime_ns != 0 &&
-      time_since(now, oldest->timestamp_ns) >= config->lifetime_ns) {
-      (void)daemon_abandon(daemon, oldest);
-    }
+  if (config->mode == RCLRT_MODE_PAPER && daemon->policy != NULL) {
+    daemon->policy->recycle(daemon, now);
   } else if (
     daemon->free_count == 0 ||
     (daemon->free_count <= config->reserve && priority < config->reserve_priority)) {
@@ -224,7 +223,9 @@ static void queue_node(struct rclrt_daemon * daemon, struct rclrt_node * node, s
   node->bytes[3] = (uint8_t)(node->sequence >> 8);
   node->state = RCLRT_NODE_QUEUED;
   if (is_reliable(stream->id)) {
-    *window_slot(stream, node->sequence) = node;
+    node->later = NULL;
+    *(stream->first == NULL ? &stream->first : &stream->last->later) = node;
+    stream->last = node;
   }
   rclrt_queue_push(&daemon->execution, &node->link, node->priority);
 }

@@ -110,13 +110,19 @@ static enum verdict judge(
     return DELIVER;
   }
   daemon_owe_ack(daemon, input);
-  struct rclrt_slot ** held = &input->held[header->sequence % RCLRT_WINDOW];
-  if (!daemon_in_window(input, header->sequence) || *held != NULL) {
+  const uint16_t ahead = (uint16_t)(header->sequence - input->expected);
+  struct rclrt_link ** held = &input->held;
+  while (*held != NULL && (uint16_t)(slot_of(*held)->sequence - input->expected) < ahead) {
+    held = &(*held)->next;
+  }
+  const bool twice = *held != NULL && slot_of(*held)->sequence == header->sequence;
+  if (ahead >= RCLRT_WINDOW || twice) {
     daemon->counters.duplicates++;
     return DISCARD;
   }
   daemon_forget_waiting(input, header->sequence);
-  *held = slot;
+  slot->link.next = *held;
+  *held = &slot->link;
   return HOLD;
 }
 
@@ -139,13 +145,18 @@ static void restart_assembly(struct rclrt_input_stream * input, uint16_t skips)
   }
 }
 
-/* Adds a fragment. True when it was the last and the message is whole. */
-static bool assemble(
-  struct rclrt_daemon * daemon, struct rclrt_input_stream * input,
-  const struct rclrt_submessage * fragment)
+bool daemon_assemble(
+  struct rclrt_daemon * daemon, struct rclrt_input_stream * input, struct rclrt_bytes * submessages)
 {
-  const bool last = (fragment->flags & RCLRT_FLAG_LAST_FRAGMENT) != 0;
-  const struct rclrt_bytes bytes = fragment->of.data;
+  struct rclrt_reader reader;
+  struct rclrt_submessage fragment;
+  rclrt_reader_init(&reader, submessages->data, submessages->size);
+  if (!rclrt_read_answer(&reader, &fragment)) {
+    daemon_count(daemon, &daemon->counters.malformed);
+    input->assembly_broken = true;
+  }
+  const bool last = (fragment.flags & RCLRT_FLAG_LAST_FRAGMENT) != 0;
+  const struct rclrt_bytes bytes = fragment.of.data;
   if (bytes.size > (size_t)(input->assembly_capacity - input->assembly_length)) {
     input->assembly_broken = true;
   }
@@ -153,12 +164,17 @@ static bool assemble(
     memcpy(input->assembly + input->assembly_length, bytes.data, bytes.size);
     input->assembly_length = (uint16_t)(input->assembly_length + bytes.size);
   }
-  const bool whole = last && !input->assembly_broken;
-  if (last && !whole) {
-    daemon_count(daemon, &daemon->counters.unassembled);
-    input->assembly_broken = false;
-    input->assembly_length = 0;
+  if (!last) {
+    return false;
   }
+  const bool whole = !input->assembly_broken;
+  if (!whole) {
+    daemon_count(daemon, &daemon->counters.unassembled);
+  }
+  submessages->data = input->assembly;
+  submessages->size = input->assembly_length;
+  input->assembly_broken = false;
+  input->assembly_length = 0;
   return whole;
 }
 
@@ -169,36 +185,30 @@ static bool unwrap(
 {
   struct rclrt_input_stream * input = delivery->input;
   const bool ordered = input != NULL && is_reliable(input->id);
-  message->submessages.data = buffer + delivery->begin;
+  const uint8_t * bytes = buffer + delivery->begin;
+  message->submessages.data = bytes;
   message->submessages.size = delivery->end - delivery->begin;
   if (ordered) {
     restart_assembly(input, delivery->skips);
   }
-  if (message->submessages.data[0] != RCLRT_FRAGMENT) {
+  if (bytes[0] != RCLRT_FRAGMENT) {
     if (ordered) { /* where a message begins is clear again */
       input->assembly_broken = false;
       input->assembly_length = 0;
     }
     return true;
   }
-  struct rclrt_reader reader;
-  struct rclrt_submessage fragment;
-  rclrt_reader_init(&reader, message->submessages.data, message->submessages.size);
-  const bool sound = rclrt_read_answer(&reader, &fragment);
-  if (!ordered || !sound) {
-    daemon_count(daemon, &daemon->counters.malformed);
-  }
   if (!ordered) {
+    daemon_count(daemon, &daemon->counters.malformed);
     return false;
   }
-  input->assembly_broken = input->assembly_broken || !sound;
-  if (!assemble(daemon, input, &fragment)) {
-    return false;
+  if (daemon->assemble != NULL) {
+    return daemon->assemble(daemon, input, &message->submessages);
   }
-  message->submessages.data = input->assembly;
-  message->submessages.size = input->assembly_length;
-  input->assembly_length = 0;
-  return true;
+  if ((bytes[1] & RCLRT_FLAG_LAST_FRAGMENT) != 0) {
+    daemon_count(daemon, &daemon->counters.unassembled);
+  }
+  return false;
 }
 
 /* In a critical section: the next slot of the sink, taken out of line; or null. */

@@ -36,11 +36,9 @@ static uint64_t patience(
 }
 
 /* In a critical section: of what the heartbeat asks for. */
-static int heartbeat_priority(struct rclrt_output_stream * stream)
+static int heartbeat_priority(const struct rclrt_output_stream * stream)
 {
-  return stream->first_unacked == stream->next
-           ? 0
-           : (*window_slot(stream, stream->first_unacked))->priority;
+  return stream->first == NULL ? 0 : stream->first->priority;
 }
 
 /* In a critical section: the most urgent stream that owes an acknowledgement or a heartbeat; -1 for
@@ -118,20 +116,6 @@ static bool pick_control(struct rclrt_daemon * daemon, int priority)
   return true;
 }
 
-/* In a critical section: may a message of this priority be begun, or is an acknowledgement awaited
- * whose negative would otherwise have to wait behind it? */
-static bool may_begin(struct rclrt_daemon * daemon, int priority, uint64_t now)
-{
-  if (daemon->held_for == NULL) {
-    return true;
-  }
-  if (now >= daemon->held_until_ns || !rclrt_budget_left(daemon->held_for->stream->budget, now)) {
-    daemon->held_for = NULL;
-    return true;
-  }
-  return daemon->config.mode == RCLRT_MODE_OWN && priority >= daemon->held_for->priority;
-}
-
 /* In a critical section: the most urgent whose stream has budget left, else the most urgent. One
  * step per message whose stream has none. */
 static struct rclrt_node * first_with_budget(struct rclrt_daemon * daemon, uint64_t now)
@@ -148,7 +132,9 @@ static struct rclrt_node * first_with_budget(struct rclrt_daemon * daemon, uint6
 static struct rclrt_node * next_data(struct rclrt_daemon * daemon, uint64_t now)
 {
   struct rclrt_node * node = first_with_budget(daemon, now);
-  return node != NULL && may_begin(daemon, node->priority, now) ? node : NULL;
+  const struct rclrt_daemon_policy * policy = daemon->policy;
+  const bool waits = node != NULL && policy != NULL && !policy->may_begin(daemon, node, now);
+  return waits ? NULL : node;
 }
 
 /* In a critical section. */
@@ -236,16 +222,10 @@ static void finish(struct rclrt_daemon * daemon)
     if (node->settled || !is_reliable(node->stream->id)) {
       daemon_free_node(daemon, node);
     } else {
-      const bool paper = daemon->config.mode == RCLRT_MODE_PAPER;
       insert_pending(daemon, node);
       node->stream->quiet_since_ns = now;
-      if (paper) {
-        daemon_owe_heartbeat(daemon, node->stream);
-      }
-      const uint64_t hold = paper ? daemon->config.heartbeat_ns : daemon->config.hold_off_ns;
-      if (hold > 0 && (daemon->held_for == NULL || daemon->held_for->priority <= node->priority)) {
-        daemon->held_for = node;
-        daemon->held_until_ns = time_after(now, hold);
+      if (daemon->policy != NULL) {
+        daemon->policy->sent(daemon, node, now);
       }
     }
   }
@@ -335,33 +315,40 @@ static void requeue_missing(
   struct rclrt_daemon * daemon, struct rclrt_output_stream * stream,
   const struct rclrt_acknack * acknack, uint64_t now)
 {
-  for (unsigned i = RCLRT_WINDOW; i-- > 0;) {
-    const uint16_t sequence = (uint16_t)(acknack->first_unacked + i);
+  const uint16_t first = acknack->first_unacked;
+  const uint32_t missing = acknack->missing;
+  const uint16_t behind = (uint16_t)(stream->first_unacked - first);
+  const uint32_t given_up = behind < RCLRT_WINDOW ? (UINT32_C(1) << behind) - 1U : UINT16_MAX;
+  if (rclrt_sequence_before(first, stream->first_unacked) && (missing & given_up) != 0) {
+    daemon_owe_heartbeat(daemon, stream); /* the agent has not heard of it */
+  }
+  struct rclrt_node * again[RCLRT_WINDOW];
+  unsigned count = 0;
+  for (struct rclrt_node * node = stream->first; node != NULL; node = node->later) {
+    const uint16_t ahead = (uint16_t)(node->sequence - first);
+    const bool asked = ahead < RCLRT_WINDOW && (missing >> ahead & 1U) != 0;
+    /* Others are on their way already. */
     if (
-      ((uint32_t)acknack->missing >> i & 1U) == 0 ||
-      !rclrt_sequence_before(sequence, stream->sent)) {
-      continue;
+      asked && node->state == RCLRT_NODE_PENDING &&
+      (node->tries <= 1 || time_since(now, node->sent_ns) >= daemon->config.answer_ns)) {
+      again[count++] = node;
     }
-    if (rclrt_sequence_before(sequence, stream->first_unacked)) {
-      daemon_owe_heartbeat(daemon, stream); /* given up; the agent has not heard of it */
-      continue;
-    }
-    struct rclrt_node * node = *window_slot(stream, sequence);
-    if (node->state != RCLRT_NODE_PENDING) {
-      continue; /* already on its way again */
-    }
-    if (node->tries > 1 && time_since(now, node->sent_ns) < daemon->config.answer_ns) {
-      continue;
-    }
-    requeue(daemon, node);
+  }
+  while (count > 0) {
+    requeue(daemon, again[--count]);
   }
 }
 
-/* In a critical section: of a message that was sent once. The longest of late: shorter ones count
- * little by little. */
+/* In a critical section: of message `sequence`, if it was sent once. The longest of late: shorter ones
+ * count little by little. */
 static void note_round_trip(
-  struct rclrt_daemon * daemon, const struct rclrt_node * node, uint64_t now)
+  struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream, uint16_t sequence,
+  uint64_t now)
 {
+  const struct rclrt_node * node = stream->first;
+  while (node->sequence != sequence) {
+    node = node->later;
+  }
   if (node->state != RCLRT_NODE_PENDING || node->tries != 1) {
     return;
   }
@@ -386,13 +373,95 @@ void daemon_on_acknack(
   if (!beyond) {
     if (rclrt_sequence_before(stream->first_unacked, first)) {
       if (stream->heartbeats == 0) { /* else the answer is to one of them */
-        note_round_trip(daemon, *window_slot(stream, (uint16_t)(first - 1U)), now);
+        note_round_trip(daemon, stream, (uint16_t)(first - 1U), now);
       }
       daemon_settle_until(daemon, stream, first);
       stream->quiet_since_ns = now;
       stream->heartbeats = 0;
     }
     requeue_missing(daemon, stream, acknack, now);
+  }
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
+{
+  if (daemon == NULL) {
+    return UINT64_MAX;
+  }
+  const uint64_t now = daemon_now(daemon);
+  uint64_t due = daemon->policy == NULL ? UINT64_MAX : daemon->policy->tick(daemon, now);
+  const uint32_t token = daemon_enter(daemon);
+  daemon_pay(daemon, (uint32_t)now);
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
+       link = rclrt_list_next(&daemon->outputs, link)) {
+    struct rclrt_output_stream * stream = output_of(link);
+    if (!is_reliable(stream->id) || stream->first_unacked == stream->sent) {
+      continue;
+    }
+    uint64_t wait;
+    for (;;) { /* twice at most: then silence has just begun */
+      wait = patience(daemon, stream);
+      if (time_since(now, stream->quiet_since_ns) < wait) {
+        break;
+      }
+      daemon_owe_heartbeat(daemon, stream);
+      struct rclrt_node * oldest = stream->first;
+      if (stream->heartbeats >= IN_VAIN && oldest->state == RCLRT_NODE_PENDING) {
+        requeue(daemon, oldest);
+      }
+      stream->heartbeats = (uint8_t)(stream->heartbeats + (stream->heartbeats < UINT8_MAX ? 1 : 0));
+      stream->quiet_since_ns = now;
+    }
+    due = earlier(due, time_after(stream->quiet_since_ns, wait));
+  }
+  daemon_leave(daemon, token);
+  daemon_kick(daemon);
+  return due;
+}
+
+bool rclrt_daemon_idle(struct rclrt_daemon * daemon)
+{
+  const uint32_t token = daemon_enter(daemon);
+  const bool idle = !daemon->busy && daemon->execution.used == 0 &&
+                    rclrt_list_empty(&daemon->pending) && daemon->rest.stream == NULL;
+  daemon_leave(daemon, token);
+  return idle;
+}
+
+bool rclrt_daemon_confirmed(struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream)
+{
+  const uint32_t token = daemon_enter(daemon);
+  const bool confirmed = stream->first_unacked == stream->next && !stream->open;
+  daemon_leave(daemon, token);
+  return confirmed;
+}
+
+/* Few programs need the rest: hold-off, lifetimes, and the paper's mode. */
+static bool may_begin(struct rclrt_daemon * daemon, const struct rclrt_node * node, uint64_t now)
+{
+  const struct rclrt_node * held = daemon->held_for;
+  if (held == NULL) {
+    return true;
+  }
+  if (now >= daemon->held_until_ns || !rclrt_budget_left(held->stream->budget, now)) {
+    daemon->held_for = NULL;
+    return true;
+  }
+  return daemon->config.mode == RCLRT_MODE_OWN && node->priority >= held->priority;
+}
+
+static void sent(struct rclrt_daemon * daemon, struct rclrt_node * node, uint64_t now)
+{
+  const bool paper = daemon->config.mode == RCLRT_MODE_PAPER;
+  if (paper) {
+    daemon_owe_heartbeat(daemon, node->stream);
+  }
+  const uint64_t hold = paper ? daemon->config.heartbeat_ns : daemon->config.hold_off_ns;
+  if (hold > 0 && (daemon->held_for == NULL || daemon->held_for->priority <= node->priority)) {
+    daemon->held_for = node;
+    daemon->held_until_ns = time_after(now, hold);
   }
 }
 
@@ -417,68 +486,51 @@ static bool abandon_one(struct rclrt_daemon * daemon, uint64_t now)
   return stream != NULL;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
+/* Gives up what has outlived its time; when to look again. */
+static uint64_t tick(struct rclrt_daemon * daemon, uint64_t now)
 {
-  if (daemon == NULL) {
-    return UINT64_MAX;
-  }
-  const uint64_t now = daemon_now(daemon);
   const struct rclrt_daemon_config * config = &daemon->config;
   const bool gives_up = config->mode == RCLRT_MODE_OWN && config->lifetime_ns != 0;
   for (uint16_t i = 0; gives_up && i < config->node_count && abandon_one(daemon, now); ++i) {
   }
   uint64_t due = UINT64_MAX;
   const uint32_t token = daemon_enter(daemon);
-  daemon_pay(daemon, (uint32_t)now);
-  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
-       link = rclrt_list_next(&daemon->outputs, link)) {
-    struct rclrt_output_stream * stream = output_of(link);
-    if (!is_reliable(stream->id) || stream->first_unacked == stream->sent) {
-      continue;
-    }
-    uint64_t wait;
-    for (;;) { /* twice at most: then silence has just begun */
-      wait = patience(daemon, stream);
-      if (time_since(now, stream->quiet_since_ns) < wait) {
-        break;
-      }
-      daemon_owe_heartbeat(daemon, stream);
-      struct rclrt_node * oldest = *window_slot(stream, stream->first_unacked);
-      if (stream->heartbeats >= IN_VAIN && oldest->state == RCLRT_NODE_PENDING) {
-        requeue(daemon, oldest);
-      }
-      stream->heartbeats = (uint8_t)(stream->heartbeats + (stream->heartbeats < UINT8_MAX ? 1 : 0));
-      stream->quiet_since_ns = now;
-    }
-    due = earlier(due, time_after(stream->quiet_since_ns, wait));
-  }
   const struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
   if (gives_up && oldest != NULL) {
-    due = earlier(due, time_after(oldest->timestamp_ns, config->lifetime_ns));
+    due = time_after(oldest->timestamp_ns, config->lifetime_ns);
   }
   if (daemon->held_for != NULL && now < daemon->held_until_ns) {
     due = earlier(due, daemon->held_until_ns);
   }
   daemon_leave(daemon, token);
-  daemon_kick(daemon);
   return due;
 }
 
-bool rclrt_daemon_idle(struct rclrt_daemon * daemon)
+static void recycle(struct rclrt_daemon * daemon, uint64_t now)
 {
-  const uint32_t token = daemon_enter(daemon);
-  const bool idle = !daemon->busy && daemon->execution.used == 0 &&
-                    rclrt_list_empty(&daemon->pending) && daemon->rest.stream == NULL;
-  daemon_leave(daemon, token);
-  return idle;
+  const uint64_t lifetime = daemon->config.lifetime_ns;
+  struct rclrt_node * oldest = node_of(rclrt_list_first(&daemon->pending));
+  if (
+    daemon->free_count == 0 && oldest != NULL && lifetime != 0 &&
+    time_since(now, oldest->timestamp_ns) >= lifetime) {
+    (void)daemon_abandon(daemon, oldest);
+  }
 }
 
-bool rclrt_daemon_confirmed(struct rclrt_daemon * daemon, const struct rclrt_output_stream * stream)
+const struct rclrt_daemon_policy daemon_policy = {may_begin, sent, tick, recycle};
+
+void rclrt_daemon_set_hold_off(struct rclrt_daemon * daemon, uint64_t hold_off_ns)
 {
   const uint32_t token = daemon_enter(daemon);
-  const bool confirmed = stream->first_unacked == stream->next && !stream->open;
+  daemon->config.hold_off_ns = hold_off_ns;
+  daemon->policy = &daemon_policy;
   daemon_leave(daemon, token);
-  return confirmed;
+}
+
+void rclrt_daemon_set_lifetime(struct rclrt_daemon * daemon, uint64_t lifetime_ns)
+{
+  const uint32_t token = daemon_enter(daemon);
+  daemon->config.lifetime_ns = lifetime_ns;
+  daemon->policy = &daemon_policy;
+  daemon_leave(daemon, token);
 }

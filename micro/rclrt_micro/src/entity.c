@@ -66,12 +66,12 @@ void rclrt_binary_service(struct rclrt_writer * writer, const struct rclrt_servi
 
 static void put(struct rclrt_writer * writer, const char * text)
 {
-  rclrt_write_bytes(writer, text, strlen(text));
+  rclrt_write_bytes(writer, text, rclrt_text_length(text));
 }
 
 void rclrt_text_body(struct rclrt_writer * writer, const char * text)
 {
-  rclrt_write_bytes(writer, text, strlen(text) + 1);
+  rclrt_write_bytes(writer, text, rclrt_text_length(text) + 1);
 }
 
 static void put_topic(struct rclrt_writer * writer, const char * name, const char * type)

@@ -29,7 +29,7 @@ enum rclrt_ret rclrt_executor_init(
   executor->buffer_size = session->daemon->config.message_capacity;
   executor->levels = 1;
   rclrt_queue_init(&executor->ready);
-  rclrt_queue_init(&executor->granted);
+  rclrt_list_init(&executor->granted);
   rclrt_heap_init(&executor->timers, timer_slots, timer_count);
   rclrt_list_init(&executor->all);
   return RCLRT_OK;
@@ -116,7 +116,9 @@ enum rclrt_ret rclrt_callback_set_budget(
   return RCLRT_OK;
 }
 
-enum rclrt_ret executor_add(
+static bool run_next(struct rclrt_executor * executor);
+
+enum rclrt_ret rclrt_executor_add_on_new_data(
   struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority)
 {
   if (
@@ -137,6 +139,7 @@ enum rclrt_ret executor_add(
   }
   rclrt_list_push_back(&executor->all, &callback->all_link);
   callback->executor = executor;
+  executor->run_next = run_next;
   const bool has_work = callback->sink != NULL && !rclrt_list_empty(&callback->sink->slots);
   executor_leave(executor, token);
   if (has_work) {
@@ -152,7 +155,9 @@ void rclrt_executor_remove(struct rclrt_executor * executor, struct rclrt_callba
   }
   const uint32_t token = executor_enter(executor);
   executor_take_out(executor, callback);
-  timer_take_out(executor, callback);
+  if (executor->take_out != NULL) {
+    executor->take_out(executor, callback);
+  }
   rclrt_list_remove(&callback->all_link);
   if (callback->invocation == RCLRT_ALWAYS) {
     executor->always--;
@@ -196,7 +201,7 @@ void executor_take_out(struct rclrt_executor * executor, struct rclrt_callback *
   if (callback->ready) {
     rclrt_queue_remove(&executor->ready, &callback->ready_link, callback->priority);
   } else if (callback->granted) {
-    rclrt_queue_remove(&executor->granted, &callback->ready_link, callback->priority);
+    rclrt_list_remove(&callback->ready_link);
   }
   callback->ready = false;
   callback->granted = false;
@@ -229,10 +234,8 @@ static struct rclrt_callback * pop_ready(
 {
   const uint64_t now = executor->port->now_ns(executor->port->context);
   const uint32_t token = executor_enter(executor);
-  struct rclrt_callback * callback = NULL;
-  if (executor->granted.used != 0) {
-    callback = executor_ready_of(rclrt_queue_first(&executor->granted));
-  } else {
+  struct rclrt_callback * callback = executor_ready_of(rclrt_list_first(&executor->granted));
+  if (callback == NULL) {
     callback = first_with_budget(executor, least, below, now, again);
     rclrt_budget_use(callback == NULL ? NULL : callback->budget, 1, now);
   }
@@ -261,12 +264,16 @@ uint64_t rclrt_executor_run_level(struct rclrt_executor * executor, unsigned lev
   return again;
 }
 
-/* The next callback to run, or null. */
-static struct rclrt_callback * next(struct rclrt_executor * executor)
+static bool run_next(struct rclrt_executor * executor)
 {
   uint64_t again;
-  return executor_batches(executor) ? executor->next_of_batch(executor)
-                                    : pop_ready(executor, 0, RCLRT_PRIORITIES, &again);
+  struct rclrt_callback * callback = executor_batches(executor)
+                                       ? executor->next_of_batch(executor)
+                                       : pop_ready(executor, 0, RCLRT_PRIORITIES, &again);
+  if (callback != NULL) {
+    executor_run(executor, callback, 0);
+  }
+  return callback != NULL;
 }
 
 enum rclrt_ret executor_wait(
@@ -317,9 +324,7 @@ enum rclrt_ret rclrt_executor_spin_some(struct rclrt_executor * executor, uint64
   enum rclrt_ret ret = executor_begin(executor, timeout_ns, &deadline);
   while (ret == RCLRT_OK) {
     const uint64_t next_ns = executor_collect_timers(executor);
-    struct rclrt_callback * callback = next(executor);
-    if (callback != NULL) {
-      executor_run(executor, callback, 0);
+    if (executor->run_next != NULL && executor->run_next(executor)) {
       return RCLRT_OK;
     }
     ret = executor_wait(executor, next_ns, deadline);
@@ -351,7 +356,7 @@ enum rclrt_ret rclrt_executor_spin_period(
     do {
       ret = rclrt_executor_spin_some(executor, 0);
     } while (ret == RCLRT_OK && port->now_ns(port->context) < next &&
-             (!executor_batches(executor) || executor->granted.used != 0));
+             (!executor_batches(executor) || !rclrt_list_empty(&executor->granted)));
     if (ret == RCLRT_ERR_TIMEOUT) { /* nothing is ready any more */
       ret = RCLRT_OK;
     }

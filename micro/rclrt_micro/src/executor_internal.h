@@ -37,9 +37,6 @@ static inline struct rclrt_callback * executor_ready_of(struct rclrt_link * link
   return link == NULL ? NULL : RCLRT_CONTAINER_OF(link, struct rclrt_callback, ready_link);
 }
 
-/* rclrt_executor_add() with RCLRT_ON_NEW_DATA. */
-enum rclrt_ret executor_add(
-  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority);
 /* When the next timer expires; those that have are ready. */
 static inline uint64_t executor_collect_timers(struct rclrt_executor * executor)
 {
@@ -53,8 +50,6 @@ void executor_run(
 bool executor_enter_ready(struct rclrt_executor * executor, struct rclrt_callback * callback);
 /* Not in a critical section. */
 void executor_pend(struct rclrt_executor * executor, const struct rclrt_callback * callback);
-/* In a critical section: if it is a timer, it expires no more. */
-void timer_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback);
 /* In a critical section: its next expiry at `due_ns`; UINT64_MAX: none. It is in this executor. */
 static inline void timer_set(
   struct rclrt_executor * executor, struct rclrt_timer * timer, uint64_t due_ns)

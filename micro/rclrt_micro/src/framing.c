@@ -202,15 +202,60 @@ static void take_in_with_length(struct rclrt_daemon * daemon, const uint8_t * by
 const struct rclrt_daemon_framing daemon_with_length = {
   next_with_length, take_in_with_length, copy_out_plain};
 
+static bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1U)) == 0; }
+
+/* True, and written down, if it is. */
+static bool is_short(
+  struct rclrt_shortage * shortage, const char * what, uint32_t limit, uint32_t needed)
+{
+  if (limit < needed) {
+    shortage->what = what;
+    shortage->limit = limit;
+    shortage->needed = needed;
+  }
+  return limit < needed;
+}
+
+/* What RCLRT_SYSTEM checks when it is compiled. Writes down the first size that is too small. */
+static enum rclrt_ret check(
+  struct rclrt_shortage * shortage, const struct rclrt_daemon_config * config)
+{
+  if (
+    config->nodes == NULL || config->node_bytes == NULL || config->slots == NULL ||
+    config->ring == NULL || config->piece == NULL) {
+    return RCLRT_ERR_ARGUMENT;
+  }
+  const uint32_t message = config->message_capacity;
+  const uint32_t whole = message & ~(uint32_t)3;
+  /* The longest frame: a flag, and everything behind it stuffed. */
+  const uint32_t ring = 2U * (message + 6U) + 1U;
+  const bool datagrams = config->framing == RCLRT_FRAMING_DATAGRAM && config->input != NULL;
+  /* Of the ring only a part counts that is a power of two. */
+  const uint32_t usable = is_power_of_two(config->ring_size) ? config->ring_size : 0;
+  const bool found =
+    is_short(shortage, "node_count", config->node_count, 1) ||
+    is_short(shortage, "node_count, more than reserve", config->node_count, config->reserve + 1U) ||
+    is_short(shortage, "message_capacity", whole, 64) ||
+    is_short(shortage, "message_capacity, a multiple of 4", whole, message) ||
+    is_short(shortage, "slot_count", config->slot_count, 1) ||
+    is_short(shortage, "ring_size, a power of two", usable, ring) ||
+    is_short(shortage, "piece_size", config->piece_size, 16) ||
+    (datagrams && is_short(shortage, "input_size", config->input_size, message));
+  return found ? RCLRT_ERR_STORAGE : RCLRT_OK;
+}
+
 enum rclrt_ret rclrt_daemon_init(
   struct rclrt_daemon * daemon, const struct rclrt_daemon_config * config,
   const struct rclrt_port * port, const struct rclrt_transport * transport)
 {
   const enum rclrt_framing framing = config == NULL ? RCLRT_FRAMING_SERIAL : config->framing;
-  if (framing == RCLRT_FRAMING_SERIAL) {
-    return daemon_init(daemon, config, port, transport, &daemon_serial);
+  const struct rclrt_daemon_framing * by = &daemon_with_length;
+  if (framing != RCLRT_FRAMING_LENGTH) {
+    by = framing == RCLRT_FRAMING_SERIAL ? &daemon_serial : &daemon_datagram;
   }
-  return daemon_init(
-    daemon, config, port, transport,
-    framing == RCLRT_FRAMING_DATAGRAM ? &daemon_datagram : &daemon_with_length);
+  const enum rclrt_ret ret = daemon_init(daemon, config, port, transport, by, check);
+  if (ret == RCLRT_OK) {
+    daemon->policy = &daemon_policy;
+  }
+  return ret;
 }

@@ -13,8 +13,10 @@
 static struct rclrt_parameter * find(struct rclrt_parameters * of, const char * name)
 {
   for (uint16_t i = 0; i < of->count; ++i) {
-    const size_t size = strlen(name) + 1;
-    if (strlen(of->table[i].name) + 1 == size && memcmp(of->table[i].name, name, size) == 0) {
+    const size_t size = rclrt_text_length(name) + 1;
+    if (
+      rclrt_text_length(of->table[i].name) + 1 == size &&
+      rclrt_same_bytes(of->table[i].name, name, size)) {
       return &of->table[i];
     }
   }
@@ -173,7 +175,7 @@ static const char * check(
   }
   if (
     parameter->type == RCLRT_PARAMETER_STRING &&
-    strlen(change->value.string.text) >= parameter->value.string.capacity) {
+    rclrt_text_length(change->value.string.text) >= parameter->value.string.capacity) {
     return "the text is too long";
   }
   if (
@@ -190,7 +192,7 @@ static void take_over(
   struct rclrt_parameter * parameter = change->parameter;
   if (parameter->type == RCLRT_PARAMETER_STRING) {
     const char * text = change->value.string.text;
-    memcpy(parameter->value.string.text, text, strlen(text) + 1);
+    memcpy(parameter->value.string.text, text, rclrt_text_length(text) + 1);
   } else {
     parameter->value = change->value;
   }
@@ -314,7 +316,7 @@ static void encode_descriptions(const void * message, struct rclrt_writer * writ
 /* How long the part of a name is before its last dot. */
 static size_t group_of(const char * name)
 {
-  size_t size = strlen(name);
+  size_t size = rclrt_text_length(name);
   while (size > 0 && name[size] != '.') {
     size--;
   }
@@ -324,9 +326,9 @@ static size_t group_of(const char * name)
 /* Whether it is below `prefix` (an empty one: any), at most `depth` dots deep (0: any). */
 static bool is_below(const char * name, const char * prefix, uint64_t depth)
 {
-  const size_t size = strlen(prefix);
+  const size_t size = rclrt_text_length(prefix);
   if (size > 0) {
-    if (strlen(name) < size || memcmp(name, prefix, size) != 0) {
+    if (rclrt_text_length(name) < size || !rclrt_same_bytes(name, prefix, size)) {
       return false;
     }
     if (name[size] == 0) {
@@ -362,7 +364,7 @@ static bool is_known_group(
   for (const struct rclrt_parameter * before = request->of->table; before < parameter; ++before) {
     if (
       is_listed(request, before) && group_of(before->name) == size &&
-      memcmp(before->name, parameter->name, size) == 0) {
+      rclrt_same_bytes(before->name, parameter->name, size)) {
       return true;
     }
   }

@@ -51,30 +51,36 @@ struct rclrt_link * rclrt_list_pop_front(struct rclrt_list * list)
 
 void rclrt_queue_init(struct rclrt_queue * queue)
 {
-  queue->used = 0;
-  for (unsigned i = 0; i < RCLRT_PRIORITIES; ++i) {
-    rclrt_list_init(&queue->levels[i]);
-  }
+  queue->used = 0; /* what is in `levels` does not count then */
 }
 
 void rclrt_queue_push(struct rclrt_queue * queue, struct rclrt_link * link, unsigned priority)
 {
-  rclrt_list_push_back(&queue->levels[priority], link);
-  queue->used |= UINT32_C(1) << priority;
+  const uint32_t bit = UINT32_C(1) << priority;
+  if ((queue->used & bit) != 0) {
+    rclrt_list_insert_after(queue->levels[priority]->previous, link);
+  } else {
+    link->next = link;
+    link->previous = link;
+    queue->levels[priority] = link;
+    queue->used |= bit;
+  }
 }
 
 void rclrt_queue_push_front(struct rclrt_queue * queue, struct rclrt_link * link, unsigned priority)
 {
-  rclrt_list_push_front(&queue->levels[priority], link);
-  queue->used |= UINT32_C(1) << priority;
+  rclrt_queue_push(queue, link, priority);
+  queue->levels[priority] = link; /* in a ring it is the last, and before the first */
 }
 
 void rclrt_queue_remove(struct rclrt_queue * queue, struct rclrt_link * link, unsigned priority)
 {
-  rclrt_list_remove(link);
-  if (rclrt_list_empty(&queue->levels[priority])) {
+  if (link->next == link) {
     queue->used &= ~(UINT32_C(1) << priority);
+  } else if (queue->levels[priority] == link) {
+    queue->levels[priority] = link->next;
   }
+  rclrt_list_remove(link);
 }
 
 /* Number of the highest bit set, -1 for none. Five steps, on any compiler. */
@@ -95,7 +101,7 @@ int rclrt_queue_highest(const struct rclrt_queue * queue) { return highest_bit(q
 struct rclrt_link * rclrt_queue_first(const struct rclrt_queue * queue)
 {
   const int priority = rclrt_queue_highest(queue);
-  return priority < 0 ? NULL : rclrt_list_first(&queue->levels[priority]);
+  return priority < 0 ? NULL : queue->levels[priority];
 }
 
 struct rclrt_link * rclrt_queue_first_between(
@@ -103,14 +109,14 @@ struct rclrt_link * rclrt_queue_first_between(
 {
   const uint32_t up_to = below < RCLRT_PRIORITIES ? (UINT32_C(1) << below) - 1U : UINT32_MAX;
   const int priority = highest_bit(queue->used & up_to);
-  return priority < (int)least ? NULL : rclrt_list_first(&queue->levels[priority]);
+  return priority < (int)least ? NULL : queue->levels[priority];
 }
 
 struct rclrt_link * rclrt_queue_next(
   const struct rclrt_queue * queue, const struct rclrt_link * link, unsigned priority)
 {
-  struct rclrt_link * next = rclrt_list_next(&queue->levels[priority], link);
-  return next != NULL ? next : rclrt_queue_first_between(queue, 0, priority);
+  return link->next != queue->levels[priority] ? link->next
+                                               : rclrt_queue_first_between(queue, 0, priority);
 }
 
 void rclrt_heap_init(struct rclrt_heap * heap, struct rclrt_heap_node ** nodes, uint16_t capacity)

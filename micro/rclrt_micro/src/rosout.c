@@ -24,7 +24,7 @@ struct entry
 static void write_logger(struct rclrt_writer * writer, const char * node)
 {
   node += node[0] == '/' ? 1 : 0;
-  rclrt_write_count(writer, strlen(node) + 1);
+  rclrt_write_count(writer, rclrt_text_length(node) + 1);
   for (; *node != 0; ++node) {
     rclrt_write_u8(writer, (uint8_t)(*node == '/' ? '.' : *node));
   }

@@ -252,7 +252,8 @@ static enum rclrt_ret add_end(
   end->context = context;
   end->callback.sink = &end->sink;
   return client_begin_reading(
-    executor_add(executor, &end->callback, priority), &end->callback, end->session, &end->entity);
+    rclrt_executor_add_on_new_data(executor, &end->callback, priority), &end->callback,
+    end->session, &end->entity);
 }
 
 enum rclrt_ret rclrt_executor_add_service(

@@ -226,14 +226,23 @@ static enum rclrt_ret await_status(struct rclrt_session * session)
   return ret;
 }
 
-enum rclrt_ret session_ask_to_create(struct rclrt_session * session, struct rclrt_entity * entity)
+/* The identifier of a part. The kind of a group is two below that of its endpoint. */
+static uint16_t id_of(const struct rclrt_entity * entity, unsigned part)
+{
+  const unsigned id = entity->id;
+  const unsigned before = part == 0 ? (id & ~0xFU) | RCLRT_TOPIC : id - 2U;
+  return (uint16_t)(part + 1U == session_parts(entity) ? id : before);
+}
+
+enum rclrt_ret session_ask_to_create(
+  struct rclrt_session * session, struct rclrt_entity * entity, unsigned part)
 {
   struct rclrt_submessage sub;
-  session_prepare(&sub, RCLRT_CREATE, 0, entity->id);
+  session_prepare(&sub, RCLRT_CREATE, 0, id_of(entity, part));
   sub.flags = RCLRT_FLAG_REUSE | RCLRT_FLAG_REPLACE;
-  sub.of.create.kind = (uint8_t)(entity->id & 0xFU);
+  sub.of.create.kind = (uint8_t)(sub.object & 0xFU);
   sub.of.create.representation = entity->representation;
-  sub.of.create.parent = entity->parent;
+  sub.of.create.parent = part < 2U ? entity->parent : id_of(entity, 1);
   sub.of.create.domain = entity->domain;
   if (!session_take_buffer(session)) {
     return RCLRT_ERR_AGAIN;
@@ -242,7 +251,7 @@ enum rclrt_ret session_ask_to_create(struct rclrt_session * session, struct rclr
   const uint16_t capacity = session->daemon->config.message_capacity;
   rclrt_writer_init(&writer, session->buffer, capacity);
   enum rclrt_ret ret;
-  if (!entity->describe(&writer, entity)) {
+  if (!entity->describe(&writer, entity, (enum rclrt_object_kind)sub.of.create.kind)) {
     ret =
       daemon_short(session->daemon, "RCLRT_NAME_MAX", RCLRT_NAME_MAX, session_longest_name(entity));
   } else if (writer.failed) {
@@ -272,22 +281,27 @@ enum rclrt_ret session_create(
     }
     entity->id = rclrt_object_id(session->next_number++, kind);
   }
-  const uint64_t deadline = session_deadline(session, session->answer_timeout_ns);
+  if (entity->whole) {
+    entity->topic = id_of(entity, 0);
+  }
+  unsigned part = 0;
   enum rclrt_ret ret;
   do {
-    ret = session_ask_to_create(session, entity);
-  } while (session_wait_room(session, &ret, deadline));
-  if (ret == RCLRT_OK) {
-    ret = await_status(session);
-  }
+    const uint64_t deadline = session_deadline(session, session->answer_timeout_ns);
+    do {
+      ret = session_ask_to_create(session, entity, part);
+    } while (session_wait_room(session, &ret, deadline));
+    if (ret == RCLRT_OK) {
+      ret = await_status(session);
+    }
+  } while (ret == RCLRT_OK && ++part < session_parts(entity));
   entity->exists = ret == RCLRT_OK;
   if (ret == RCLRT_OK) {
     rclrt_list_push_back(&session->entities, &entity->link);
     return ret;
   }
-  if (ret != RCLRT_ERR_AGENT) {
-    session_drop(session, entity); /* it may still come to be */
-  }
+  /* So that it can be tried again; what was not refused may still come to be. */
+  session_drop(session, entity, ret == RCLRT_ERR_AGENT ? part : part + 1U);
   if (chosen) {
     session->next_number--;
     entity->id = 0;
@@ -300,6 +314,7 @@ void session_forget(struct rclrt_session * session, struct rclrt_entity * entity
   if (session->cursor == &entity->link) { /* just being created again */
     session->cursor = rclrt_list_next(&session->entities, session->cursor);
     session->asked = false;
+    session->part = 0;
   }
   if (entity->link.next != NULL) {
     rclrt_list_remove(&entity->link);
@@ -308,16 +323,18 @@ void session_forget(struct rclrt_session * session, struct rclrt_entity * entity
 }
 
 static enum rclrt_ret ask_to_delete(
-  struct rclrt_session * session, const struct rclrt_entity * entity)
+  struct rclrt_session * session, const struct rclrt_entity * entity, unsigned part)
 {
   struct rclrt_submessage sub;
-  session_prepare(&sub, RCLRT_DELETE, 0, entity->id);
+  session_prepare(&sub, RCLRT_DELETE, 0, id_of(entity, part));
   return ask(session, &sub, rclrt_payload_none);
 }
 
-void session_drop(struct rclrt_session * session, struct rclrt_entity * entity)
+void session_drop(struct rclrt_session * session, struct rclrt_entity * entity, unsigned parts)
 {
-  (void)ask_to_delete(session, entity);
+  while (parts > 0) {
+    (void)ask_to_delete(session, entity, --parts);
+  }
   session_forget(session, entity);
 }
 
@@ -330,12 +347,15 @@ enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt
   if (!session->connected) {
     return RCLRT_ERR_STATE;
   }
-  const uint64_t deadline = session_deadline(session, session->answer_timeout_ns);
-  enum rclrt_ret ret;
-  do {
-    ret = ask_to_delete(session, entity);
-  } while (session_wait_room(session, &ret, deadline));
-  return ret == RCLRT_OK ? await_status(session) : ret;
+  enum rclrt_ret ret = RCLRT_OK;
+  for (unsigned part = session_parts(entity); part-- > 0 && ret == RCLRT_OK;) {
+    const uint64_t deadline = session_deadline(session, session->answer_timeout_ns);
+    do {
+      ret = ask_to_delete(session, entity, part);
+    } while (session_wait_room(session, &ret, deadline));
+    ret = ret == RCLRT_OK ? await_status(session) : ret;
+  }
+  return ret;
 }
 
 enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_entity * entity)

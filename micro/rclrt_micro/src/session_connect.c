@@ -111,6 +111,7 @@ static bool greet(struct rclrt_session * session, uint64_t now)
     session->state = RCLRT_SESSION_CREATING;
     session->cursor = rclrt_list_first(&session->entities);
     session->asked = false;
+    session->part = 0;
     hear(session, now);
     return true;
   }
@@ -149,7 +150,7 @@ static bool create_next(struct rclrt_session * session, uint64_t now)
   }
   struct rclrt_entity * entity = RCLRT_CONTAINER_OF(session->cursor, struct rclrt_entity, link);
   if (!session->asked) {
-    const enum rclrt_ret ret = session_ask_to_create(session, entity);
+    const enum rclrt_ret ret = session_ask_to_create(session, entity, session->part);
     session->asked = ret == RCLRT_OK;
     session->interval_ns =
       time_after(now, session->keep_alive_ns == 0 ? session->answer_timeout_ns : UNANSWERED_NS);
@@ -162,6 +163,11 @@ static bool create_next(struct rclrt_session * session, uint64_t now)
     give_up(session, RCLRT_ERR_AGENT, now);
     return false;
   }
+  if (session->answered && session->part + 1U < session_parts(entity)) {
+    session->part++;
+    session->asked = false;
+    return true;
+  }
   if (session->answered) {
     entity->exists = true;
     if (entity->read_stream != RCLRT_STREAM_NONE && session->read_again != NULL) {
@@ -171,6 +177,7 @@ static bool create_next(struct rclrt_session * session, uint64_t now)
       }
     }
     session->asked = false;
+    session->part = 0;
     session->cursor = rclrt_list_next(&session->entities, session->cursor);
     return true;
   }

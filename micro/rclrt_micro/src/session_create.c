@@ -41,8 +41,10 @@ static bool join_service(
          session_join(&texts->service, "", entity, "");
 }
 
-bool session_describe_service(struct rclrt_writer * writer, const struct rclrt_entity * entity)
+bool session_describe_service(
+  struct rclrt_writer * writer, const struct rclrt_entity * entity, enum rclrt_object_kind kind)
 {
+  (void)kind;
   struct service_texts texts;
   struct rclrt_service_names names;
   const bool joined = join_service(&texts, entity, &names);
@@ -52,9 +54,9 @@ bool session_describe_service(struct rclrt_writer * writer, const struct rclrt_e
   return joined;
 }
 
-static bool describe_by_xml(struct rclrt_writer * writer, const struct rclrt_entity * entity)
+static bool describe_by_xml(
+  struct rclrt_writer * writer, const struct rclrt_entity * entity, enum rclrt_object_kind kind)
 {
-  const enum rclrt_object_kind kind = (enum rclrt_object_kind)(entity->id & 0xFU);
   struct service_texts texts;
   struct rclrt_service_names names;
   switch (kind) {
@@ -86,18 +88,18 @@ static bool describe_by_xml(struct rclrt_writer * writer, const struct rclrt_ent
   return true;
 }
 
-bool session_describe_any(struct rclrt_writer * writer, const struct rclrt_entity * entity)
+bool session_describe_any(
+  struct rclrt_writer * writer, const struct rclrt_entity * entity, enum rclrt_object_kind kind)
 {
-  const enum rclrt_object_kind kind = (enum rclrt_object_kind)(entity->id & 0xFU);
   if (entity->representation == RCLRT_BY_REFERENCE) {
     rclrt_text_body(writer, entity->name);
     return true;
   }
   if (entity->representation == RCLRT_BY_XML) {
-    return describe_by_xml(writer, entity);
+    return describe_by_xml(writer, entity, kind);
   }
-  return kind == RCLRT_REQUESTER || kind == RCLRT_REPLIER ? session_describe_service(writer, entity)
-                                                          : session_describe(writer, entity);
+  const bool service = kind == RCLRT_REQUESTER || kind == RCLRT_REPLIER;
+  return (service ? session_describe_service : session_describe)(writer, entity, kind);
 }
 
 enum rclrt_ret rclrt_session_create(
@@ -136,18 +138,18 @@ static void expand(struct session_text * to, const struct rclrt_naming * naming,
   const char * node = naming == NULL ? "" : naming->node;
   node += node[0] == '/' ? 1 : 0;
   if (name[0] == '~' && (name[1] == '/' || name[1] == 0)) {
-    append(to, node, strlen(node));
+    append(to, node, rclrt_text_length(node));
     name++;
   } else if (name[0] == '/') {
     name++;
   } else {
-    size_t space = strlen(node);
+    size_t space = rclrt_text_length(node);
     while (space > 0 && node[space - 1] != '/') {
       space--;
     }
     append(to, node, space);
   }
-  append(to, name, strlen(name));
+  append(to, name, rclrt_text_length(name));
 }
 
 static void resolve(struct session_text * to, const struct rclrt_naming * naming, const char * name)
@@ -158,7 +160,7 @@ static void resolve(struct session_text * to, const struct rclrt_naming * naming
     struct session_text from = {{0}, 0, false};
     expand(&from, naming, naming->remaps[i].from);
     const size_t size = to->size - begin;
-    if (from.size == size && memcmp(from.bytes, to->bytes + begin, size) == 0) {
+    if (from.size == size && rclrt_same_bytes(from.bytes, to->bytes + begin, size)) {
       to->size = begin;
       expand(to, naming, naming->remaps[i].to);
       return;
@@ -172,21 +174,21 @@ bool session_join(
 {
   to->size = 0;
   to->failed = false;
-  append(to, prefix, strlen(prefix));
+  append(to, prefix, rclrt_text_length(prefix));
   resolve(to, entity->naming, entity->name);
-  append(to, suffix, strlen(suffix));
+  append(to, suffix, rclrt_text_length(suffix));
   return !to->failed;
 }
 
 size_t session_longest_name(const struct rclrt_entity * entity)
 {
-  const size_t node = entity->naming == NULL ? 0 : strlen(entity->naming->node);
-  return node + strlen(entity->name) + SESSION_AFFIXES;
+  const size_t node = entity->naming == NULL ? 0 : rclrt_text_length(entity->naming->node);
+  return node + rclrt_text_length(entity->name) + SESSION_AFFIXES;
 }
 
-bool session_describe(struct rclrt_writer * writer, const struct rclrt_entity * entity)
+bool session_describe(
+  struct rclrt_writer * writer, const struct rclrt_entity * entity, enum rclrt_object_kind kind)
 {
-  const enum rclrt_object_kind kind = (enum rclrt_object_kind)(entity->id & 0xFU);
   struct session_text name;
   switch (kind) {
     case RCLRT_PARTICIPANT:

@@ -58,7 +58,13 @@ bool session_on_connection(struct rclrt_session * session, const struct rclrt_su
 /* When rclrt_session_handle() is to be called next, if nothing comes before. */
 uint64_t session_due(const struct rclrt_session * session);
 /* Sends CREATE; its STATUS is expected. */
-enum rclrt_ret session_ask_to_create(struct rclrt_session * session, struct rclrt_entity * entity);
+enum rclrt_ret session_ask_to_create(
+  struct rclrt_session * session, struct rclrt_entity * entity, unsigned part);
+/* What it consists of, in the order of creation: the last one is the entity itself. */
+static inline unsigned session_parts(const struct rclrt_entity * entity)
+{
+  return entity->whole ? 3 : 1;
+}
 /* The line gives no bytes any more. */
 void session_line_broken(struct rclrt_session * session);
 
@@ -85,9 +91,12 @@ size_t session_longest_name(const struct rclrt_entity * entity);
 /* The body of its CREATE, as entity->describe; false when a name is too long. By binary, of a
  * participant, topic, publisher, subscriber, datawriter or datareader; of a requester or replier; and of
  * any entity in any representation. Texts are there. */
-bool session_describe(struct rclrt_writer * writer, const struct rclrt_entity * entity);
-bool session_describe_service(struct rclrt_writer * writer, const struct rclrt_entity * entity);
-bool session_describe_any(struct rclrt_writer * writer, const struct rclrt_entity * entity);
+bool session_describe(
+  struct rclrt_writer * writer, const struct rclrt_entity * entity, enum rclrt_object_kind kind);
+bool session_describe_service(
+  struct rclrt_writer * writer, const struct rclrt_entity * entity, enum rclrt_object_kind kind);
+bool session_describe_any(
+  struct rclrt_writer * writer, const struct rclrt_entity * entity, enum rclrt_object_kind kind);
 /* rclrt_session_create() of an entity with `describe` and what that needs. */
 enum rclrt_ret session_create(
   struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind);
@@ -97,8 +106,8 @@ enum rclrt_ret session_init(
   uint8_t * buffer, uint16_t buffer_size);
 /* Forgets an entity whether or not it was created: its owner may be used anew. */
 void session_forget(struct rclrt_session * session, struct rclrt_entity * entity);
-/* The same, and asks the agent to delete it, without waiting: what is created afterwards under the
- * same identifier comes after it on the stream. */
-void session_drop(struct rclrt_session * session, struct rclrt_entity * entity);
+/* The same, and asks the agent to delete its first `parts`, without waiting: what is created afterwards
+ * under the same identifiers comes after it on the stream. */
+void session_drop(struct rclrt_session * session, struct rclrt_entity * entity, unsigned parts);
 
 #endif /* SESSION_INTERNAL_H_ */

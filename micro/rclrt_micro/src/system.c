@@ -18,7 +18,7 @@ static enum rclrt_ret start(
     (uint8_t)(key >> 24), (uint8_t)(key >> 16), (uint8_t)(key >> 8), (uint8_t)key};
   struct rclrt_daemon_config config = *system->config;
   config.framing = framing;
-  enum rclrt_ret ret = daemon_init(system->daemon, &config, port, transport, of_daemon);
+  enum rclrt_ret ret = daemon_init(system->daemon, &config, port, transport, of_daemon, NULL);
   if (ret == RCLRT_OK) {
     ret = session_init(
       system->session, system->daemon, RCLRT_SESSION_DEFAULT, key_bytes, system->session_buffer,

@@ -22,7 +22,8 @@ const struct rclrt_timer * timer_of(const struct rclrt_callback * callback)
            : NULL;
 }
 
-void timer_take_out(struct rclrt_executor * executor, struct rclrt_callback * callback)
+/* In a critical section: if it is a timer, it expires no more. */
+static void take_out(struct rclrt_executor * executor, struct rclrt_callback * callback)
 {
   if (callback->run != run_timer) {
     return;
@@ -63,13 +64,14 @@ enum rclrt_ret rclrt_executor_add_timer_at(
   timer->callback.run = run_timer;
   timer->due.key = first_ns;
   timer->due.place = RCLRT_HEAP_OUTSIDE;
-  const enum rclrt_ret ret = executor_add(executor, &timer->callback, priority);
+  const enum rclrt_ret ret = rclrt_executor_add_on_new_data(executor, &timer->callback, priority);
   if (ret != RCLRT_OK) {
     return ret;
   }
   /* Last: from here on a timer interrupt may make it ready. */
   const uint32_t token = executor_enter(executor);
   executor->collect = rclrt_executor_collect;
+  executor->take_out = take_out;
   const bool fits = rclrt_heap_push(&executor->timers, &timer->due);
   executor_leave(executor, token);
   if (!fits) {
@@ -119,7 +121,7 @@ enum rclrt_ret rclrt_executor_add_guard(
   guard->run = run;
   guard->context = context;
   guard->callback.run = run_guard;
-  return executor_add(executor, &guard->callback, priority);
+  return rclrt_executor_add_on_new_data(executor, &guard->callback, priority);
 }
 
 void rclrt_guard_trigger(struct rclrt_guard * guard)

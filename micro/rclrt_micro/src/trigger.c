@@ -45,7 +45,12 @@ void executor_grant(struct rclrt_executor * executor)
     if (granted) {
       executor_take_out(executor, callback);
       callback->granted = true;
-      rclrt_queue_push(&executor->granted, &callback->ready_link, callback->priority);
+      struct rclrt_link * after = executor->granted.head.previous;
+      while (after != &executor->granted.head &&
+             executor_ready_of(after)->priority < callback->priority) {
+        after = after->previous;
+      }
+      rclrt_list_insert_after(after, &callback->ready_link);
     }
     executor_leave(executor, token);
     if (granted && executor->semantics == RCLRT_SEMANTICS_LET && callback->take != NULL) {
@@ -58,7 +63,7 @@ void executor_grant(struct rclrt_executor * executor)
 static struct rclrt_callback * pop_granted(struct rclrt_executor * executor)
 {
   const uint32_t token = executor_enter(executor);
-  struct rclrt_callback * callback = executor_ready_of(rclrt_queue_first(&executor->granted));
+  struct rclrt_callback * callback = executor_ready_of(rclrt_list_first(&executor->granted));
   if (callback != NULL) {
     executor_take_out(executor, callback);
   }
@@ -103,15 +108,14 @@ enum rclrt_ret rclrt_executor_set_semantics(
   return RCLRT_OK;
 }
 
-enum rclrt_ret rclrt_executor_add(
-  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
-  enum rclrt_invocation invocation)
+enum rclrt_ret rclrt_executor_add_always(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority)
 {
-  if (invocation == RCLRT_ALWAYS && (!executor_usable(executor) || executor->levels > 1)) {
+  if (!executor_usable(executor) || executor->levels > 1) {
     return RCLRT_ERR_ARGUMENT;
   }
-  const enum rclrt_ret ret = executor_add(executor, callback, priority);
-  if (ret == RCLRT_OK && invocation == RCLRT_ALWAYS) {
+  const enum rclrt_ret ret = rclrt_executor_add_on_new_data(executor, callback, priority);
+  if (ret == RCLRT_OK) {
     const uint32_t token = executor_enter(executor);
     callback->invocation = RCLRT_ALWAYS;
     executor->next_of_batch = next_of_batch;
@@ -169,7 +173,8 @@ static struct rclrt_callback * pop_first(struct rclrt_executor * executor)
 {
   struct rclrt_callback * first = NULL;
   const uint32_t token = executor_enter(executor);
-  struct rclrt_link * link = executor->granted.used == 0 ? NULL : rclrt_list_first(&executor->all);
+  struct rclrt_link * link =
+    rclrt_list_empty(&executor->granted) ? NULL : rclrt_list_first(&executor->all);
   while (link != NULL && !callback_of(link)->granted) {
     link = rclrt_list_next(&executor->all, link);
   }

@@ -94,7 +94,7 @@ void xrce_read_identity(struct rclrt_reader * reader)
 {
   uint8_t got[8] = {0};
   rclrt_read_bytes(reader, got, sizeof(got));
-  if (memcmp(got, cookie, sizeof(cookie)) != 0 || got[4] != version[0]) {
+  if (!rclrt_same_bytes(got, cookie, sizeof(cookie)) || got[4] != version[0]) {
     reader->failed = true;
   }
 }

@@ -288,7 +288,7 @@ inline const Operation kOperations[] = {
      of.send_in();
      rclrt_executor_remove(&of.executor, &of.in.callback);
      of.send_in();
-     EXPECT_EQ(rclrt_executor_add(&of.executor, &of.in.callback, 11, RCLRT_ON_NEW_DATA), RCLRT_OK);
+     EXPECT_EQ(rclrt_executor_add_on_new_data(&of.executor, &of.in.callback, 11), RCLRT_OK);
      rclrt_executor_remove(&of.executor, &of.lowest.callback);
    },
    true, false, false},

@@ -93,6 +93,12 @@ struct Started : System
   }
 };
 
+// The publisher or subscriber that an endpoint belongs to.
+inline uint16_t group_of(const rclrt_entity & endpoint)
+{
+  return static_cast<uint16_t>(endpoint.id - 2U);
+}
+
 // A publisher of numbers.
 struct Talker
 {

@@ -52,7 +52,7 @@ TEST(Client, its_messages_are_those_of_the_peer_in_the_capture)
   const rclrt_type int32 = {"std_msgs::msg::dds_::Int32_", kBlob.encode, kBlob.decode};
   must(rclrt_publisher_init(&publisher, &system.node, &int32, "chatter", rclrt_qos_reliable(), 0));
   // Object numbers are the client's own choice: here they go on, there they begin anew by kind.
-  const std::map<uint16_t, uint16_t> renumbered = {{0x22, 0x12}, {0x33, 0x13}, {0x45, 0x15}};
+  const std::map<uint16_t, uint16_t> renumbered = {{0x22, 0x12}, {0x23, 0x13}, {0x25, 0x15}};
   const auto rename = [&renumbered](Agent::Bytes bytes) {
     for (size_t i = 8; i + 1 < bytes.size(); ++i) {
       const auto found = renumbered.find(static_cast<uint16_t>(bytes[i] << 8 | bytes[i + 1]));
@@ -125,7 +125,7 @@ TEST(Client, entities_by_xml_and_by_reference_reach_the_same_topic)
   rclrt_entity writer{};
   writer.name = "profile";
   writer.representation = RCLRT_BY_REFERENCE;
-  writer.parent = publisher.self.group.id;
+  writer.parent = group_of(publisher.self.writer);
   EXPECT_EQ(rclrt_session_create(&system.session, &writer, RCLRT_DATAWRITER), RCLRT_OK);
   EXPECT_TRUE(system.agent.has_object(writer.id));
   EXPECT_EQ(rclrt_session_delete(&system.session, &writer), RCLRT_OK);

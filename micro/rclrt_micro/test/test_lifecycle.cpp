@@ -90,10 +90,10 @@ TEST_F(Lifecycle, of_a_subscription_that_the_agent_refuses_nothing_is_left_and_n
     // Its subscriber vanishes as soon as it is there, so its datareader is refused.
     bool once = false;
     system.on_agent_message = [this, &once](const Agent::Bytes & sent) {
-      const auto high = static_cast<uint8_t>(subscription.group.id >> 8);
-      const auto low = static_cast<uint8_t>(subscription.group.id);
+      const auto high = static_cast<uint8_t>(group_of(subscription.reader) >> 8);
+      const auto low = static_cast<uint8_t>(group_of(subscription.reader));
       if (
-        sent[4] == RCLRT_STATUS && low != 0 && sent[10] == high && sent[11] == low &&
+        sent[4] == RCLRT_STATUS && sent[10] == high && sent[11] == low &&
         !std::exchange(once, true)) {
         system.agent.receive({0x81, 0, 0, 0, RCLRT_DELETE, 1, 4, 0, 0, 3, high, low});
       }

@@ -299,7 +299,7 @@ TEST_F(Storm, with_levels_it_waits_until_its_budget_is_full_again)
   rclrt_executor_remove(&system.executor, &storm->callback);
   const uint8_t floors[] = {0, 5};
   must(rclrt_executor_use_levels(&system.executor, floors, 2));
-  must(rclrt_executor_add(&system.executor, &storm->callback, 9, RCLRT_ON_NEW_DATA));
+  must(rclrt_executor_add_on_new_data(&system.executor, &storm->callback, 9));
   auto & low = guard("low", 1, 5 * kMs);
   rclrt_budget budget;
   rclrt_budget_init(&budget, 3, 10 * kMs);

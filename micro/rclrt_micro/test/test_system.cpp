@@ -489,7 +489,7 @@ TEST_F(Traced, what_is_not_named_is_not_traced_and_callbacks_that_come_back_are_
   rclrt_guard_trigger(&other.guard);
   system.spin_for(1);
   rclrt_executor_remove(&system.executor, &named.guard.callback);
-  must(rclrt_executor_add(&system.executor, &named.guard.callback, 1, RCLRT_ON_NEW_DATA));
+  must(rclrt_executor_add_on_new_data(&system.executor, &named.guard.callback, 1));
   rclrt_guard_trigger(&named.guard);
   system.spin_for(1);
   EXPECT_EQ(File(read(1000)).records.size(), 1U);

@@ -63,6 +63,9 @@ void rclrt_write_i64(struct rclrt_writer * writer, int64_t value);
 /* Copied bit by bit, no arithmetic: fit for a processor without floating point. */
 void rclrt_write_f32(struct rclrt_writer * writer, const float * value);
 void rclrt_write_f64(struct rclrt_writer * writer, const double * value);
+/* strlen(), and whether memcmp() gives 0, in less code: those of newlib take 316 bytes. */
+size_t rclrt_text_length(const char * text);
+bool rclrt_same_bytes(const void * one, const void * other, size_t size);
 /* Length including the terminating zero, then the characters. */
 void rclrt_write_string(struct rclrt_writer * writer, const char * text);
 /* The length in front of a sequence; its elements follow. */

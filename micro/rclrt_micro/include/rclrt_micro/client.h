@@ -59,7 +59,7 @@ struct rclrt_publisher
 {
   struct rclrt_session * session;
   const struct rclrt_type * type;
-  struct rclrt_entity topic, group, writer;
+  struct rclrt_entity writer; /* and its topic and publisher */
   struct rclrt_output_stream own_stream;
   struct rclrt_output_stream * stream; /* own, or in paper mode the session's */
   uint8_t priority;                    /* of its messages on the line */
@@ -71,7 +71,7 @@ struct rclrt_subscription
   struct rclrt_callback callback;
   struct rclrt_session * session;
   const struct rclrt_type * type;
-  struct rclrt_entity topic, group, reader;
+  struct rclrt_entity reader; /* and its topic and subscriber */
   struct rclrt_input_stream stream;
   struct rclrt_sink sink;
   void * message;
@@ -236,10 +236,18 @@ enum rclrt_ret rclrt_client_set_timeout(
   void (*run)(void * context, uint16_t number), void * context);
 
 /* `message`, `request`, `response`: where the callback finds messages. Reading begins here. */
-enum rclrt_ret rclrt_executor_add_subscription(
+enum rclrt_ret rclrt_executor_add_subscription_by(
+  rclrt_adder * add, struct rclrt_executor * executor, struct rclrt_subscription * subscription,
+  void * message, void (*run)(void * context, const void * message), void * context,
+  uint8_t priority);
+static inline enum rclrt_ret rclrt_executor_add_subscription(
   struct rclrt_executor * executor, struct rclrt_subscription * subscription, void * message,
   void (*run)(void * context, const void * message), void * context, uint8_t priority,
-  enum rclrt_invocation invocation);
+  enum rclrt_invocation invocation)
+{
+  return rclrt_executor_add_subscription_by(
+    rclrt_adder_for(invocation), executor, subscription, message, run, context, priority);
+}
 enum rclrt_ret rclrt_executor_add_service(
   struct rclrt_executor * executor, struct rclrt_service * service, void * request, void * response,
   bool (*run)(void * context, const void * request, void * response), void * context,

@@ -86,14 +86,15 @@ struct rclrt_output_stream
 {
   uint8_t id; /* 0, 01..7F best effort, 80..FF reliable */
   bool heartbeat_due;
-  bool open;                                /* a message is being cut: nothing else goes here */
-  uint8_t heartbeats;                       /* since the last progress */
-  uint16_t next;                            /* number of the next message committed */
-  uint16_t sent;                            /* number after the highest one transmitted */
-  uint16_t first_unacked;                   /* reliable: all before it are done with */
-  uint64_t quiet_since_ns;                  /* last transmission or progress */
-  struct rclrt_budget * budget;             /* of bytes, or null: see budget.h */
-  struct rclrt_node * window[RCLRT_WINDOW]; /* of number n at n % 16, from first_unacked to next */
+  bool open;                    /* a message is being cut: nothing else goes here */
+  uint8_t heartbeats;           /* since the last progress */
+  uint16_t next;                /* number of the next message committed */
+  uint16_t sent;                /* number after the highest one transmitted */
+  uint16_t first_unacked;       /* reliable: all before it are done with */
+  uint64_t quiet_since_ns;      /* last transmission or progress */
+  struct rclrt_budget * budget; /* of bytes, or null: see budget.h */
+  struct rclrt_node * first;    /* reliable: of number first_unacked, or null; ... */
+  struct rclrt_node * last;     /* ... they are linked by `later` up to this one */
   struct rclrt_link link;
 };
 
@@ -110,6 +111,7 @@ struct rclrt_node
 {
   struct rclrt_link link;
   struct rclrt_output_stream * stream;
+  struct rclrt_node * later; /* reliable: of the next number, or null */
   uint8_t * bytes;
   uint16_t length;
   uint16_t sequence;
@@ -161,7 +163,8 @@ struct rclrt_input_stream
   uint16_t highest;  /* reliable: number after the highest known to exist */
   uint16_t waiting;  /* bit i: expected + i is in the ring, unchecked */
   uint16_t asked;    /* bit i: expected + i was asked for since the last heartbeat */
-  struct rclrt_slot * held[RCLRT_WINDOW]; /* checked, ahead of `expected` */
+  struct rclrt_link *
+    held; /* checked slots ahead of `expected`, in order; `next` of the last is null */
   /* Storage for fragmented messages, or null: they are then dropped and counted. */
   uint8_t * assembly;
   uint16_t assembly_capacity;
@@ -252,15 +255,11 @@ struct rclrt_rest
 };
 
 struct rclrt_daemon_framing; /* of the library: what config.framing stands for */
+struct rclrt_daemon_policy;  /* of the library */
 
 struct rclrt_daemon
 {
-  struct rclrt_daemon_config config;
-  const struct rclrt_port * port;
-  const struct rclrt_transport * transport;
-  const struct rclrt_daemon_framing * framing;
-  struct rclrt_daemon_counters counters;
-  struct rclrt_shortage shortage; /* of the last RCLRT_ERR_STORAGE, or what init() did not accept */
+  /* What is used most comes first: its offset fits a short instruction. */
   uint8_t session;
   uint8_t key[4];
   /* From the greeting until the agent answers it: messages that come on a stream meanwhile, and
@@ -269,44 +268,47 @@ struct rclrt_daemon
   /* The agent counts a stream from the beginning again, we do not. Until the next reset. */
   bool astray;
   uint8_t beyond; /* ACKNACKs in a row of what was never sent */
+  bool busy;      /* a context is transmitting: only it touches `current` to `message_at` */
+  uint8_t passed; /* more urgent messages that went ahead of what is owed */
+  bool owes;      /* some stream may owe an ACKNACK or a HEARTBEAT that goes now */
+  bool defers;    /* an ACKNACK waits for what is published in answer */
+  uint8_t late;   /* it has waited for too long: so many of its stream do not; or 0 */
+  uint16_t free_count;
+  uint16_t message_length;
+  uint16_t message_at;
+  const struct rclrt_port * port;
+  const struct rclrt_transport * transport;
+  const struct rclrt_daemon_framing * framing;
+  /* Of hold-off, lifetimes and mode; null where rclrt_system_start_serial() or the like did not link it. */
+  const struct rclrt_daemon_policy * policy;
+  struct rclrt_node * current;
+  const uint8_t * message;
+  struct rclrt_node * held_for; /* hold-off: the message whose acknowledgement is awaited */
+  uint32_t defers_since;        /* ns, the low bits of the time */
+  uint32_t head;                /* bytes received, ever; wraps */
+  struct rclrt_list free;
+  struct rclrt_list pending; /* oldest first */
+  struct rclrt_list outputs, inputs;
+  struct rclrt_list sinks, free_slots;
+  struct rclrt_daemon_config config;
+  struct rclrt_daemon_counters counters;
+  struct rclrt_shortage shortage; /* of the last RCLRT_ERR_STORAGE, or what init() did not accept */
   /* Called outside critical sections when a reliable message is given up: after its lifetime, when
    * its stream is removed, and by a reset. Null for none. */
   void (*on_abandoned)(
     void * context, const struct rclrt_output_stream * stream, uint16_t sequence);
   void * on_abandoned_context;
-
-  struct rclrt_list free;
-  struct rclrt_queue execution;
-  struct rclrt_list pending; /* oldest first */
-  struct rclrt_list outputs, inputs;
   /* For messages without a sink. These are the agent's answers, which take the slot of any data if
    * no other slot is free, and reliable data for which there is no reader, which takes only free
    * slots. The context that takes from here throws such data away. Best effort data for which there
    * is no reader is dropped and counted at once. */
   struct rclrt_sink others;
-  struct rclrt_list sinks;
-  uint16_t free_count;
-
-  bool busy; /* a context is transmitting: only it touches the next group */
-  struct rclrt_node * current;
+  struct rclrt_queue execution;
   struct rclrt_frame_encoder encoder;
-  const uint8_t * message;
-  uint16_t message_length;
-  uint16_t message_at;
   uint8_t control[80];    /* a header with key, and six of them */
-  uint8_t passed;         /* more urgent messages that went ahead of what is owed */
-  bool owes;              /* some stream may owe an ACKNACK or a HEARTBEAT that goes now */
-  bool defers;            /* an ACKNACK waits for what is published in answer */
-  uint8_t late;           /* it has waited for too long: so many of its stream do not; or 0 */
-  uint32_t defers_since;  /* ns, the low bits of the time */
   uint64_t round_trip_ns; /* the longest of late, of messages sent once */
-
   struct rclrt_rest rest;
-
-  struct rclrt_node * held_for; /* hold-off: the message whose acknowledgement is awaited */
   uint64_t held_until_ns;
-
-  struct rclrt_list free_slots;
   /* How answers are taken, and how a slot is found when none is free: that of a less urgent frame. `gap`:
    * the stream whose next frame needs it, or null; its own frames behind that one, and those of readers
    * as urgent, go too. Set by the first reader: a program that reads nothing links less. */
@@ -315,8 +317,11 @@ struct rclrt_daemon
     struct rclrt_message * message);
   struct rclrt_slot * (*evict)(
     struct rclrt_daemon * daemon, uint8_t priority, const struct rclrt_input_stream * gap);
+  /* Puts a fragment to those before it; false: no message yet. Set with the first storage for them. */
+  bool (*assemble)(
+    struct rclrt_daemon * daemon, struct rclrt_input_stream * input,
+    struct rclrt_bytes * submessages);
   struct rclrt_scanner scanner;
-  uint32_t head; /* bytes received, ever; wraps */
 };
 
 /* Errors: ARGUMENT (a null pointer), STORAGE (a size below what is stated above; `shortage` names
@@ -327,6 +332,10 @@ enum rclrt_ret rclrt_daemon_init(
 /* All streams begin anew, everything queued or pending is dropped; reliable messages that were not
  * acknowledged are counted and reported as given up. For a new session. */
 void rclrt_daemon_reset(struct rclrt_daemon * daemon, uint8_t session, const uint8_t key[4]);
+
+/* As `hold_off_ns` and `lifetime_ns` of the configuration, from now on. */
+void rclrt_daemon_set_hold_off(struct rclrt_daemon * daemon, uint64_t hold_off_ns);
+void rclrt_daemon_set_lifetime(struct rclrt_daemon * daemon, uint64_t lifetime_ns);
 
 /* Streams and sinks are the caller's, each added once, before use. */
 enum rclrt_ret rclrt_daemon_add_output(

@@ -14,8 +14,8 @@
  * Triggers. ANY, the default, has no batches. With another trigger, with LET, or with a callback
  * that runs ALWAYS, a round is a batch: when the trigger holds, everything that is ready is granted
  * together (with LET, its data is taken then), and runs by priority before the trigger is asked
- * again. A ready callback stays ready while the trigger does not hold; nothing is lost. ALL takes
- * one step per callback in a critical section.
+ * again. A ready callback stays ready while the trigger does not hold; nothing is lost. ALL, and granting
+ * one callback, take one step per callback in a critical section.
  *
  * Preemption levels. Priorities can be cut into levels, each with a context of its own in the port
  * (interrupt priority, task, thread, or virtual context): see rclrt_executor_use_levels().
@@ -102,7 +102,7 @@ struct rclrt_executor
   struct rclrt_daemon * daemon;
   const struct rclrt_port * port;
   struct rclrt_queue ready;
-  struct rclrt_queue granted;
+  struct rclrt_list granted; /* most urgent first */
   struct rclrt_heap timers;
   struct rclrt_list all;
   uint8_t * buffers; /* one message a level */
@@ -112,13 +112,16 @@ struct rclrt_executor
   uint8_t levels;
   uint8_t floors[RCLRT_LEVELS_MAX];
   const struct rclrt_callback * trigger_callback;
-  /* Set by what makes batches, and by the first timer: other programs do not link them. */
+  /* Set by the first callback, by what makes batches, and by the first timer: other programs do not link
+   * them. `run_next`: false if nothing is ready. */
+  bool (*run_next)(struct rclrt_executor * executor);
   struct rclrt_callback * (*next_of_batch)(struct rclrt_executor * executor);
   uint64_t (*collect)(struct rclrt_executor * executor); /* rclrt_executor_collect() */
-  struct rclrt_trace * trace;                            /* or null */
-  uint16_t always;                                       /* callbacks with RCLRT_ALWAYS */
-  uint32_t executed;                                     /* callbacks run */
-  uint32_t empty; /* jobs whose message had been lost, or failed its check */
+  void (*take_out)(struct rclrt_executor * executor, struct rclrt_callback * callback);
+  struct rclrt_trace * trace; /* or null */
+  uint16_t always;            /* callbacks with RCLRT_ALWAYS */
+  uint32_t executed;          /* callbacks run */
+  uint32_t empty;             /* jobs whose message had been lost, or failed its check */
 };
 
 /* `timer_slots`: room for `timer_count` timers. `buffers`: `levels` times the daemon's
@@ -159,9 +162,17 @@ enum rclrt_ret rclrt_executor_add_guard(
 void rclrt_guard_trigger(struct rclrt_guard * guard);
 /* What client.h adds subscriptions, services and clients by: use rclrt_executor_add_subscription() and
  * the like. */
-enum rclrt_ret rclrt_executor_add(
-  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority,
-  enum rclrt_invocation invocation);
+enum rclrt_ret rclrt_executor_add_on_new_data(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority);
+enum rclrt_ret rclrt_executor_add_always(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority);
+typedef enum rclrt_ret rclrt_adder(
+  struct rclrt_executor * executor, struct rclrt_callback * callback, uint8_t priority);
+/* Inline: so a program that has no RCLRT_ALWAYS links no batches. */
+static inline rclrt_adder * rclrt_adder_for(enum rclrt_invocation invocation)
+{
+  return invocation == RCLRT_ALWAYS ? rclrt_executor_add_always : rclrt_executor_add_on_new_data;
+}
 void rclrt_executor_remove(struct rclrt_executor * executor, struct rclrt_callback * callback);
 /* A budget of runs, from now on; null for no limit. Call it after the callback is added. Batches do
  * not look at budgets. */

@@ -67,8 +67,8 @@ struct rclrt_link * rclrt_list_pop_front(struct rclrt_list * list); /* null when
 /* First in, first out among equals. Every operation takes constant time. */
 struct rclrt_queue
 {
-  uint32_t used; /* bit p: there is an element of priority p */
-  struct rclrt_list levels[RCLRT_PRIORITIES];
+  uint32_t used; /* bit p: there is an element of priority p, and ... */
+  struct rclrt_link * levels[RCLRT_PRIORITIES]; /* ... this is its first; they form a ring */
 };
 
 void rclrt_queue_init(struct rclrt_queue * queue);

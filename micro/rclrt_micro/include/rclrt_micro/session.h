@@ -64,13 +64,17 @@ struct rclrt_entity /* zero what is not used */
 {
   /* Writes the body of its CREATE, set when it is created: a program links the representations and
    * kinds that it uses. */
-  bool (*describe)(struct rclrt_writer * writer, const struct rclrt_entity * entity);
+  bool (*describe)(
+    struct rclrt_writer * writer, const struct rclrt_entity * entity, enum rclrt_object_kind kind);
   struct rclrt_link link;
   uint16_t id;
-  uint16_t parent;         /* all but participants */
-  int16_t domain;          /* participants */
-  uint8_t representation;  /* enum rclrt_representation */
-  bool exists;             /* the agent has confirmed it in this session */
+  uint16_t parent;        /* all but participants */
+  int16_t domain;         /* participants */
+  uint8_t representation; /* enum rclrt_representation */
+  bool exists;            /* the agent has confirmed it in this session */
+  /* Of publishers and subscriptions: a topic, and a publisher or subscriber, of the same number are created
+   * before it, from what is written here. */
+  bool whole;
   const char * name;       /* participant, topic, service; for a reference the profile's name */
   const char * prefix;     /* put in front of a topic's name: "rt/", or "" */
   const char * type;       /* topic; service: of the request */
@@ -93,6 +97,17 @@ struct rclrt_session
   uint8_t key[4];
   bool connected;
   uint8_t status; /* of the last STATUS or STATUS_AGENT: enum rclrt_status */
+  /* Of the connection. What is small comes first: its offset fits a short instruction. */
+  uint8_t state; /* enum rclrt_session_state */
+  bool line_open;
+  uint8_t greetings, greeted; /* copies of CREATE_CLIENT that were sent and answered */
+  uint8_t failure;            /* enum rclrt_ret: why the agent does not take us */
+  bool asked;                 /* for the entity at `cursor`, or ... */
+  uint8_t part;               /* ... this part of it */
+  uint8_t awaited;            /* the answer awaited: enum rclrt_submessage_id */
+  bool answered;
+  bool buffer_taken;
+  uint16_t awaited_request;
   uint16_t next_request;
   uint16_t next_number;       /* of an object identifier */
   uint8_t next_stream;        /* low seven bits, per publisher and reader */
@@ -114,26 +129,13 @@ struct rclrt_session
   enum rclrt_ret (*send_long)(const struct rclrt_outgoing * out);
   enum rclrt_ret (*read_again)(struct rclrt_session * session, struct rclrt_entity * entity);
 
-  struct rclrt_output_stream best_effort; /* shared streams: 01 and 80, as the paper's client has */
-  struct rclrt_output_stream reliable;
-  struct rclrt_input_stream best_effort_in, reliable_in;
-  struct rclrt_output_stream none;
   struct rclrt_list entities;
   /* For messages without a sink, and for messages longer than a node: one at a time. */
   uint8_t * buffer;
   uint16_t buffer_size;
-  bool buffer_taken;
   /* The answer awaited. */
-  uint8_t awaited; /* enum rclrt_submessage_id */
-  uint16_t awaited_request;
-  bool answered;
   struct rclrt_submessage answer;
   /* The connection. */
-  uint8_t state; /* enum rclrt_session_state */
-  bool line_open;
-  uint8_t greetings, greeted; /* copies of CREATE_CLIENT that were sent and answered */
-  uint8_t failure;            /* enum rclrt_ret: why the agent does not take us */
-  bool asked;                 /* for the entity at `cursor` */
   struct rclrt_link * cursor;
   uint8_t questions; /* that wait for an answer, the last ... */
   uint16_t question; /* ... with this number */
@@ -143,6 +145,10 @@ struct rclrt_session
     interval_ns; /* between greetings; while entities are created: until when an answer may come */
   bool agent_known; /* of the last INFO: it was about an agent, and said ... */
   int16_t availability;
+  struct rclrt_output_stream best_effort; /* shared streams: 01 and 80, as the paper's client has */
+  struct rclrt_output_stream reliable;
+  struct rclrt_input_stream best_effort_in, reliable_in;
+  struct rclrt_output_stream none;
 };
 
 /* `buffer`: at least the daemon's message_capacity; a message longer than that can be published if

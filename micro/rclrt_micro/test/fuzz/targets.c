@@ -134,9 +134,12 @@ static bool nothing_is_lost(const struct fixture * fixture)
   const struct rclrt_daemon * daemon = &fixture->daemon;
   size_t slots = length_of(&daemon->free_slots) + length_of(&fixture->sinks[0].slots) +
                  length_of(&fixture->sinks[1].slots) + length_of(&daemon->others.slots);
-  for (unsigned i = 0; i < RCLRT_WINDOW; ++i) {
-    slots += fixture->input.held[i] != NULL ? 1U : 0U;
-    slots += fixture->session.reliable_in.held[i] != NULL ? 1U : 0U;
+  const struct rclrt_link * held;
+  for (held = fixture->input.held; held != NULL; held = held->next) {
+    slots++;
+  }
+  for (held = fixture->session.reliable_in.held; held != NULL; held = held->next) {
+    slots++;
   }
   const size_t nodes = length_of(&daemon->free) + length_of(&daemon->pending);
   return slots == SLOTS && nodes == NODES && length_of(&daemon->free) == daemon->free_count;
