@@ -270,6 +270,17 @@ TEST(Streams, a_message_lost_between_two_others_is_the_only_one_sent_again)
   EXPECT_EQ(rig.sent_by_client, (std::vector<Agent::Bytes>{expected[0], expected[2], expected[1]}));
   EXPECT_EQ(rig.daemon.counters.retransmitted, 1U);
   EXPECT_TRUE(rclrt_daemon_confirmed(&rig.daemon, &end.output));
+  // Of two the older one goes first.
+  rig.sent_by_client.clear();
+  rig.to_agent.faults.loss = 1;
+  must(rig.write(end.output, 3, number(0x63), 22));
+  must(rig.write(end.output, 3, number(0x64), 23));
+  rig.settle(5);
+  rig.to_agent.faults.loss = 0;
+  must(rig.write(end.output, 3, number(0x65), 24));
+  rig.settle(50);
+  ASSERT_EQ(rig.sent_by_client.size(), 3U);
+  EXPECT_LT(rig.sent_by_client[1][2], rig.sent_by_client[2][2]);
 }
 
 TEST(Streams, a_lost_acknowledgement_is_asked_for_after_silence)
@@ -347,6 +358,17 @@ TEST(Streams, frames_that_wait_for_their_reader_are_not_asked_for_again)
   rig.settle(950);  // several heartbeats of the agent
   EXPECT_EQ(rig.sent_by_agent.size(), 5U + 4U) << "five messages, four heartbeats, no repeats";
   EXPECT_EQ(take_all(rig.daemon, end.sink).size(), 5U);
+  // Nor those that were taken and wait for one before them.
+  rig.to_client.faults.loss = 1;
+  rig.agent.publish("t", number(5));
+  rig.settle(5);
+  rig.to_client.faults.loss = 0;
+  rig.agent.publish("t", number(6));
+  rig.settle(5);
+  EXPECT_EQ(take_all(rig.daemon, end.sink).size(), 0U);
+  rig.settle(50);
+  EXPECT_EQ(take_all(rig.daemon, end.sink).size(), 2U);
+  EXPECT_EQ(rig.daemon.counters.duplicates, 0U);
   rig.settle(300);
   EXPECT_EQ(rig.agent.unacknowledged(0x80), 0U);
 }
