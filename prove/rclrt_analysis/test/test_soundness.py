@@ -125,8 +125,7 @@ CASES: dict[str, Callable[[random.Random], System]] = {
     "preemptive_edf": lambda rng: timers_only(rng, ISOLATED, Policy.EDF),
     "global_fp": lambda rng: migrating(rng, Policy.FIXED_PRIORITY, dags=False),
     "global_fp_dags": lambda rng: migrating(rng, Policy.FIXED_PRIORITY, dags=True),
-    "global_edf": lambda rng: by_deadline(rng, dags=False),
-    "global_edf_dags": lambda rng: by_deadline(rng, dags=True),
+    "global_edf": lambda rng: by_deadline(rng, dags=rng.random() < 0.5),
     "nonpreemptive_fp_graph": (
         lambda rng: with_subscriptions(rng, (EVENTS,), policy=rng.choice(FIXED))
     ),

@@ -231,11 +231,13 @@ def _search(
     for i, stream in enumerate(streams):
         rest = streams[:i] + streams[i + 1 :]
         for q in range(stream.most(window)):
+            since = q * stream.period - stream.jitter
+            if window - max(0, since) <= actual and window - since <= grid:
+                break  # It ends with the window, as all after it.
             ended = end(q * cost + alone, rest)
             if ended is None:
                 return None
             ended -= alone - cost
-            since = q * stream.period - stream.jitter
             actual = max(actual, ended - max(0, since))
             grid = max(grid, ended - since)
     return actual, grid
