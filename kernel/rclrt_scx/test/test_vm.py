@@ -28,7 +28,7 @@ BUILT = {
 }
 PROGRAMS = [program for program in BUILT.values() if program.exists()]
 FETCHED = Path(os.environ["RCLRT_SCX_FETCHED"])
-BOOT_LIMIT_S = 600
+BOOT_LIMIT_S = 1200  # Machines boot beside each other, on a computer that may be busy.
 SEED = int(os.environ.get("RCLRT_SCX_SEED", "18"))
 """Of the sets of threads that are held against the analysis."""
 
