@@ -104,6 +104,40 @@ def test_a_second_simulator_exceeds_no_bound_of_reaction_age_and_latency() -> No
     assert min(tightest.values()) > 0.8, "it comes near the bounds"
 
 
+def test_data_that_came_through_but_were_not_the_last_do_not_count_when_they_come_again() -> None:
+    """The camera's data are read again and again; whichever message of `s` is the last to come."""
+    executor = Executor("e", ExecutorKind.ISOLATED, cores=(0,))
+    camera, c, e = (
+        Callback(name, Kind.TIMER, "e", 1, 1, period=period, priority=priority, publishes=(topic,))
+        for name, period, priority, topic in (
+            ("d", 84, 9, "d"),
+            ("c", 24, 8, "c"),
+            ("e", 40, 7, "c"),
+        )
+    )
+    s = Callback(
+        "s",
+        Kind.SUBSCRIPTION,
+        "e",
+        3,
+        3,
+        priority=2,
+        triggers=("c",),
+        reads=("d",),
+        publishes=("s",),
+    )
+    joined = Callback(
+        "j", Kind.SUBSCRIPTION, "e", 1, 1, priority=1, triggers=("c", "s"), wants_all=True
+    )
+    chain = Chain("x", ("d", "s", "j"), semantics="latency", join="last")
+    system = System("x", (executor,), (camera, c, e, s, joined), chains=(chain,))
+    bound = analyse(system).chains[0].bound
+    for seed in range(4):
+        seen = chain_times(simulate(system, 20_000, seed), chain)
+        assert len(seen) > 20
+        assert bound is not None and max(seen) <= bound
+
+
 Stamp = tuple[int, int]
 """When the first callback had the data, and the number of its job: jobs may begin at once."""
 

@@ -247,14 +247,13 @@ void ChainWatch::output(const Datum & found, int64_t end)
   }
   const JobKey datum = *found.key;
   const std::optional<JobKey> last = answered_;
-  if (last_only_ && found.is_last) {
-    const Job * const first = find(0, datum);
-    if (first && own_.emplace(datum, first->release).second) {
-      count(end - first->release);
-    }
-  }
   if (last && datum <= *last) {
     return;  // nothing new
+  }
+  if (last_only_ && found.is_last) {
+    if (const Job * const first = find(0, datum)) {
+      count(end - first->release);
+    }
   }
   seen_.left_out += last_only_ && !found.is_last ? 1 : 0;
   const bool same_executor =
@@ -328,9 +327,6 @@ void ChainWatch::forget(int64_t before)
       link.used.erase(link.ends.front().key);
       link.ends.pop_front();
     }
-  }
-  for (auto own = own_.begin(); own != own_.end();) {
-    own = own->second < before ? own_.erase(own) : std::next(own);
   }
   for (; !sent_in_order_.empty() && sent_in_order_.front().first < before;
        sent_in_order_.pop_front()) {

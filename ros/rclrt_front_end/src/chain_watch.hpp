@@ -148,8 +148,6 @@ private:
   std::map<JobKey, int64_t> sent_at_;
   std::multimap<int64_t, Job> outputs_;  ///< by their end
   std::optional<JobKey> answered_;
-  std::map<JobKey, int64_t>
-    own_;  ///< releases of data that were the last to come, and were counted
   std::optional<int64_t> newest_output_;
   std::optional<int64_t> begin_;
   bool silent_ = false;

@@ -138,8 +138,9 @@ def chain_latencies(run: Run, chain: Chain, since: int = 0) -> list[int]:
             i -= 1
     if chain.join == "last" and any(run.system.callback_of[n].wants_all for n in chain.callbacks):
         own = _last_to_come(run, wanted, place)
-        mine = [(firsts[i], end) for i, end in own.items() if firsts[i].release >= since]
-        return [end - job.release for job, end in mine]
+        # A later job may have the same data again, by a message that was the last to come.
+        mine = [(firsts[i], end) for i, end in own.items() if end == through[i]]
+        return [end - job.release for job, end in mine if job.release >= since]
     first = run.system.callback_of[chain.callbacks[0]]
     # Only a timer can have just missed an event: it releases others.
     if chain.semantics == "latency" or first.kind is not Kind.TIMER:

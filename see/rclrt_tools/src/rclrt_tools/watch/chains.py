@@ -115,7 +115,6 @@ class ChainWatch:
         self._joins: dict[int, JoinWatch] = {}
         self._to_join: list[tuple[int, Job]] = []
         self._used: dict[JobKey, tuple[Job, ...]] = {}
-        self._own: dict[JobKey, int] = {}
         self._jobs: list[dict[JobKey, Job]] = [{} for _ in chain.callbacks]
         self._sent: dict[Message, Publication] = {}
         self._sent_at: dict[JobKey, int] = {}
@@ -240,14 +239,12 @@ class ChainWatch:
     def _output(self, path: tuple[JobKey, ...], end: int, is_last: bool) -> None:
         """Note that the last callback has ended a job with the data of these."""
         last, datum = self._answered, path[0]
-        if self._last_only and is_last and datum not in self._own and datum in self._jobs[0]:
-            release = self._jobs[0][datum].release
-            self._own[datum] = release
-            self.seen.add(end - release, end, self.chain.deadline, path)
         if last is not None and datum <= last:
             return  # Nothing new.
         self.seen.left_out += self._last_only and not is_last
         first = self._jobs[0]
+        if self._last_only and is_last and datum in first:
+            self.seen.add(end - first[datum].release, end, self.chain.deadline, path)
         if last is not None and last[:3] == datum[:3] and not self._last_only:
             between = sorted(key for key in first if last < key <= datum)
             if self.chain.semantics == "age":
@@ -309,7 +306,6 @@ class ChainWatch:
                 self._jobs[place].pop(key, None)
                 self._used.pop(key, None)
             del ends[:old]
-        self._own = {key: release for key, release in self._own.items() if release >= before}
         for message, sent in list(self._sent.items()):
             if sent.time >= before:
                 break  # The rest is newer, but for what several threads wrote at once.
