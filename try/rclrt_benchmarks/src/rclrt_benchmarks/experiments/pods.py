@@ -298,10 +298,12 @@ def judge_of(name: str) -> Callable[[Mapping[str, Any], Machine], Judged]:
 
 def _best(of: Mapping[tuple[str, float], float], points: list[float]) -> Row:
     ratios = [of["levels", at] / of["paper", at] for at in points]
+    # Which bytes of a message are doubled on the line depends on its numbers.
+    holds = all(of["levels", at] <= of["paper", at] + BYTE_MS for at in points)
     row = stated(
         "rclrt_micro with levels / PoDS as published", "1",
         f"{min(ratios):.2f} to {max(ratios):.2f}",
-        "ours at its best: urgent chains interrupt others", max(ratios) <= 1.001, timed=False,
+        "ours at its best: urgent chains interrupt others", holds, timed=False,
     )  # fmt: skip
     row.margin = 1 / min(ratios)
     return row
