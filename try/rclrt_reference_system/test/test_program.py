@@ -83,6 +83,15 @@ def report(path: Path, *arguments: str, seconds: int = 1) -> dict[str, Any]:
     return result
 
 
+def report_of_all(path: Path, *arguments: str) -> dict[str, Any]:
+    """Return the report of a run in which each callback had its turn, on a machine that is busy."""
+    for seconds in (1, 3, 9):
+        result = report(path, *arguments, seconds=seconds)
+        if all(callback["in_force"] for callback in result["callbacks"]):
+            break
+    return result
+
+
 def by_name(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {callback["name"]: callback for callback in result["callbacks"]}
 
@@ -135,7 +144,7 @@ def test_hot_path_samples_and_jobs_tell_the_same_story(scenario: Path) -> None:
 def test_priorities_of_the_policy_are_in_force_inside_callbacks(
     scenario: Path, executor: str
 ) -> None:
-    result = report(scenario, "--executor", executor, "--policy", "hot")
+    result = report_of_all(scenario, "--executor", executor, "--policy", "hot")
     assert result["attributes_in_force"] is True
     for callback in result["callbacks"]:
         assert callback["in_force"]["policy"] == "fifo"
@@ -147,7 +156,7 @@ def test_a_node_may_have_its_own_priority_and_cpu(tmp_path: Path) -> None:
     path = tmp_path / "system.yaml"
     own = "kind: transform, priority: 42, cpu_affinity: [0]"
     path.write_text(SYSTEM.replace("kind: transform", own), encoding="utf-8")
-    callbacks = by_name(report(path, "--executor", "preemptive"))
+    callbacks = by_name(report_of_all(path, "--executor", "preemptive"))
     assert callbacks["Detector<image"]["in_force"] == {
         "policy": "fifo",
         "priority": 42,
@@ -165,13 +174,13 @@ def test_a_configuration_file_goes_before_the_policy(scenario: Path, tmp_path: P
         f"/**:\n  ros__parameters:\n    rclrt:\n      callbacks:\n        {entry}\n",
         encoding="utf-8",
     )
-    result = report(scenario, "--executor", "preemptive", "--config", str(config))
+    result = report_of_all(scenario, "--executor", "preemptive", "--config", str(config))
     in_force = by_name(result)["Detector<image"]["in_force"]
     assert (in_force["policy"], in_force["priority"]) == ("rr", 33)
 
 
 def test_all_threads_stay_on_the_cpus_given(scenario: Path) -> None:
-    for callback in report(scenario, "--executor", "isolated", "--cpus", "0")["callbacks"]:
+    for callback in report_of_all(scenario, "--executor", "isolated", "--cpus", "0")["callbacks"]:
         assert callback["in_force"]["cpu_affinity"] == "0"
 
 
