@@ -119,6 +119,33 @@ def test_cmake_of_others_builds_the_whole_library(
     assert _members(next(build.rglob("librclrt_micro.a"))) == _sources()
 
 
+@pytest.mark.parametrize(
+    ("size", "says"),
+    [
+        ("message_bytes = 62", "message_bytes: a multiple of 4, at least 64"),
+        ("message_bytes = 32", "message_bytes: a multiple of 4, at least 64"),
+        ("messages = 0", "messages, frames: at least 1, at most 65535"),
+        ("messages = 65536", "messages, frames: at least 1, at most 65535"),
+        ("frames = 65536", "messages, frames: at least 1, at most 65535"),
+        ("ring_bytes = 1000", "ring_bytes: a power of two"),
+        ("ring_bytes = 512", "ring_bytes: a power of two"),
+        ("timers = 1", ""),
+    ],
+)
+def test_a_size_that_cannot_be_does_not_compile_and_is_named(size: str, says: str) -> None:
+    sizes = dict(message_bytes=256, messages=8, frames=8, ring_bytes=1024, timers=1)
+    name, _, value = size.partition(" = ")
+    sizes[name] = int(value)
+    listed = ", ".join(f"{one} = {number}" for one, number in sizes.items())
+    done = subprocess.run(
+        ["cc", "-std=c11", "-fsyntax-only", "-x", "c", f"-I{PACKAGE}/include", "-"],
+        input=f'#include "rclrt_micro/system.h"\nRCLRT_SYSTEM(c, {listed});\n',
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode == 0) == (not says), done.stderr
+    assert says in done.stderr
+
+
 def test_manifests_name_what_is_there_and_one_version() -> None:
     package = (PACKAGE / "package.xml").read_text(encoding="utf-8")
     version = re.search(r"<version>(.+)</version>", package)

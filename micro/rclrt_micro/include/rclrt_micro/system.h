@@ -90,69 +90,72 @@ struct rclrt_system
 /* Used by the two above. A buffer of 0 bytes takes one. Without levels the context that reads the line also
  * takes messages, one after the other, so both have one buffer; and the session uses that too, unless it has
  * a long message in its own while others come. */
-#define RCLRT_SYSTEM_STORAGE(name, session_bytes, level_count, input_bytes)                   \
-  _Static_assert((session_bytes) <= UINT16_MAX, "long_bytes: at most 65535");                 \
-  _Static_assert(                                                                             \
-    name##_message_bytes >= 64 && name##_message_bytes % 4 == 0,                              \
-    "message_bytes: a multiple of 4, at least 64");                                           \
-  _Static_assert(name##_messages >= 1 && name##_frames >= 1, "messages, frames: at least 1"); \
-  _Static_assert(                                                                             \
-    (name##_ring_bytes & (name##_ring_bytes - 1)) == 0 &&                                     \
-      name##_ring_bytes > 2 * (name##_message_bytes + 6),                                     \
-    "ring_bytes: a power of two, more than 2 * (message_bytes + 6)");                         \
-  enum                                                                                        \
-  {                                                                                           \
-    name##_one_context = (level_count) == 1,                                                  \
-    name##_one_buffer = name##_one_context && (session_bytes) == name##_message_bytes,        \
-  };                                                                                          \
-  static struct                                                                               \
-  {                                                                                           \
-    struct rclrt_daemon daemon;                                                               \
-    struct rclrt_session session;                                                             \
-    struct rclrt_node_handle node;                                                            \
-    struct rclrt_executor executor;                                                           \
-    struct rclrt_node nodes[name##_messages];                                                 \
-    struct rclrt_slot slots[name##_frames];                                                   \
-    struct rclrt_heap_node * timer_slots[name##_timers];                                      \
-    uint8_t node_bytes[name##_messages * name##_message_bytes];                               \
-    uint8_t ring[name##_ring_bytes];                                                          \
-    uint8_t piece[64];                                                                        \
-    uint8_t session_buffer[session_bytes];                                                    \
-    uint8_t take_buffers[name##_one_buffer ? 1 : (level_count) * name##_message_bytes];       \
-    uint8_t input[(input_bytes) == 0 || name##_one_context ? 1 : (input_bytes)];              \
-  } name##_storage;                                                                           \
-  static const struct rclrt_daemon_config name##_config = {                                   \
-    .nodes = name##_storage.nodes,                                                            \
-    .node_count = name##_messages,                                                            \
-    .node_bytes = name##_storage.node_bytes,                                                  \
-    .message_capacity = name##_message_bytes,                                                 \
-    .slots = name##_storage.slots,                                                            \
-    .slot_count = name##_frames,                                                              \
-    .ring = name##_storage.ring,                                                              \
-    .ring_size = name##_ring_bytes,                                                           \
-    .piece = name##_storage.piece,                                                            \
-    .piece_size = sizeof(name##_storage.piece),                                               \
-    .input = (input_bytes) == 0   ? NULL                                                      \
-             : name##_one_buffer  ? name##_storage.session_buffer                             \
-             : name##_one_context ? name##_storage.take_buffers                               \
-                                  : name##_storage.input,                                     \
-    .input_size = (input_bytes),                                                              \
-  };                                                                                          \
-  static const struct rclrt_system name##_system = {                                          \
-    .config = &name##_config,                                                                 \
-    .daemon = &name##_storage.daemon,                                                         \
-    .session = &name##_storage.session,                                                       \
-    .node = &name##_storage.node,                                                             \
-    .executor = &name##_storage.executor,                                                     \
-    .session_buffer = name##_storage.session_buffer,                                          \
-    .session_buffer_size = sizeof(name##_storage.session_buffer),                             \
-    .timer_count = name##_timers,                                                             \
-    .timer_slots = name##_storage.timer_slots,                                                \
-    .take_buffers =                                                                           \
-      name##_one_buffer ? name##_storage.session_buffer : name##_storage.take_buffers,        \
-    .domain = RCLRT_DOMAIN_ID,                                                                \
-    .send_long = (session_bytes) > name##_message_bytes ? rclrt_send_long : NULL,             \
-  };                                                                                          \
+#define RCLRT_SYSTEM_STORAGE(name, session_bytes, level_count, input_bytes)             \
+  _Static_assert((session_bytes) <= UINT16_MAX, "long_bytes: at most 65535");           \
+  _Static_assert(                                                                       \
+    name##_message_bytes >= 64 && name##_message_bytes % 4 == 0,                        \
+    "message_bytes: a multiple of 4, at least 64");                                     \
+  _Static_assert(                                                                       \
+    name##_messages >= 1 && name##_messages <= UINT16_MAX && name##_frames >= 1 &&      \
+      name##_frames <= UINT16_MAX,                                                      \
+    "messages, frames: at least 1, at most 65535");                                     \
+  _Static_assert(                                                                       \
+    (name##_ring_bytes & (name##_ring_bytes - 1)) == 0 &&                               \
+      name##_ring_bytes > 2 * (name##_message_bytes + 6),                               \
+    "ring_bytes: a power of two, more than 2 * (message_bytes + 6)");                   \
+  enum                                                                                  \
+  {                                                                                     \
+    name##_one_context = (level_count) == 1,                                            \
+    name##_one_buffer = name##_one_context && (session_bytes) == name##_message_bytes,  \
+  };                                                                                    \
+  static struct                                                                         \
+  {                                                                                     \
+    struct rclrt_daemon daemon;                                                         \
+    struct rclrt_session session;                                                       \
+    struct rclrt_node_handle node;                                                      \
+    struct rclrt_executor executor;                                                     \
+    struct rclrt_node nodes[name##_messages];                                           \
+    struct rclrt_slot slots[name##_frames];                                             \
+    struct rclrt_heap_node * timer_slots[name##_timers];                                \
+    uint8_t node_bytes[name##_messages * name##_message_bytes];                         \
+    uint8_t ring[name##_ring_bytes];                                                    \
+    uint8_t piece[64];                                                                  \
+    uint8_t session_buffer[session_bytes];                                              \
+    uint8_t take_buffers[name##_one_buffer ? 1 : (level_count) * name##_message_bytes]; \
+    uint8_t input[(input_bytes) == 0 || name##_one_context ? 1 : (input_bytes)];        \
+  } name##_storage;                                                                     \
+  static const struct rclrt_daemon_config name##_config = {                             \
+    .nodes = name##_storage.nodes,                                                      \
+    .node_count = name##_messages,                                                      \
+    .node_bytes = name##_storage.node_bytes,                                            \
+    .message_capacity = name##_message_bytes,                                           \
+    .slots = name##_storage.slots,                                                      \
+    .slot_count = name##_frames,                                                        \
+    .ring = name##_storage.ring,                                                        \
+    .ring_size = name##_ring_bytes,                                                     \
+    .piece = name##_storage.piece,                                                      \
+    .piece_size = sizeof(name##_storage.piece),                                         \
+    .input = (input_bytes) == 0   ? NULL                                                \
+             : name##_one_buffer  ? name##_storage.session_buffer                       \
+             : name##_one_context ? name##_storage.take_buffers                         \
+                                  : name##_storage.input,                               \
+    .input_size = (input_bytes),                                                        \
+  };                                                                                    \
+  static const struct rclrt_system name##_system = {                                    \
+    .config = &name##_config,                                                           \
+    .daemon = &name##_storage.daemon,                                                   \
+    .session = &name##_storage.session,                                                 \
+    .node = &name##_storage.node,                                                       \
+    .executor = &name##_storage.executor,                                               \
+    .session_buffer = name##_storage.session_buffer,                                    \
+    .session_buffer_size = sizeof(name##_storage.session_buffer),                       \
+    .timer_count = name##_timers,                                                       \
+    .timer_slots = name##_storage.timer_slots,                                          \
+    .take_buffers =                                                                     \
+      name##_one_buffer ? name##_storage.session_buffer : name##_storage.take_buffers,  \
+    .domain = RCLRT_DOMAIN_ID,                                                          \
+    .send_long = (session_bytes) > name##_message_bytes ? rclrt_send_long : NULL,       \
+  };                                                                                    \
   static const struct rclrt_system * const name = &name##_system
 
 /* Sets everything up, connects and creates the node, all within `timeout_ns`; from then on the session
