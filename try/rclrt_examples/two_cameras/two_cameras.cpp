@@ -9,8 +9,17 @@
 #include <ctime>
 #include <memory>
 
-#include "rclrt_rcl/rclrt_rcl.hpp"
 #include "sensor_msgs/msg/image.hpp"
+
+#ifdef WITHOUT_RCLCPP  // See CMakeLists.txt.
+#include "rclrt_rcl/rclrt_rcl.hpp"
+namespace rclcpp = rclrt_rcl;
+using rclrt_rcl::PreemptiveExecutor;
+#else
+#include "rclcpp/rclcpp.hpp"
+#include "rclrt_rclcpp/preemptive_executor.hpp"
+using rclrt_rclcpp::PreemptiveExecutor;
+#endif
 
 using sensor_msgs::msg::Image;
 using namespace std::chrono_literals;
@@ -30,10 +39,10 @@ void work(std::chrono::nanoseconds time)
 
 int main(int argc, char ** argv)
 {
-  rclrt_rcl::init(argc, argv);
+  rclcpp::init(argc, argv);
 
   // In place of drivers: one wire releases both shutters, and the rear camera is read first.
-  auto cameras = std::make_shared<rclrt_rcl::Node>("cameras");
+  auto cameras = std::make_shared<rclcpp::Node>("cameras");
   auto rear = cameras->create_publisher<Image>("rear/image", 1);
   auto front = cameras->create_publisher<Image>("front/image", 1);
   Image image;
@@ -44,7 +53,7 @@ int main(int argc, char ** argv)
   });
 
   // Its two callbacks are in the node's group, so one runs at a time: there is one network, which takes 15 ms.
-  auto detector = std::make_shared<rclrt_rcl::Node>("detector");
+  auto detector = std::make_shared<rclcpp::Node>("detector");
   int images = 0;
   int second = 0;
   int rear_seen = 0;
@@ -58,9 +67,10 @@ int main(int argc, char ** argv)
     work(15ms);
   });
 
-  rclrt_rcl::PreemptiveExecutor executor;
+  PreemptiveExecutor executor;
   executor.add_node(cameras);
   executor.add_node(detector);
   executor.spin();  // until Ctrl-C
   std::printf("%d images of the front camera, %d of them after the rear one\n", images, second);
+  rclcpp::shutdown();
 }
