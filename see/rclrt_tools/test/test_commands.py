@@ -26,6 +26,7 @@ from rclrt_tools.cli import build_parser, main
 from rclrt_tools.commands import bench
 from rclrt_tools.watch.watch import Watch, to_text
 
+TIMERS = ROOT / "try/rclrt_scenarios/models/teper_seven_timers_60.yaml"
 GENERATED = (".rclrt", "build", "install", "log", ".git")
 
 
@@ -248,7 +249,46 @@ def test_arguments_that_nobody_knows_are_refused(capsys: pytest.CaptureFixture[s
         with pytest.raises(SystemExit) as ended:
             parse(words)
         assert ended.value.code == 2
-    assert "unrecognized arguments: --plam" in capsys.readouterr().err
+    assert "rclrt watch: error: unrecognized arguments: --plam" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("watch M --for never", "'never' is not a time such as 60s, 5m or 1h"),
+        ("trace record --for x", "argument --for: 'x' is no number"),
+        ("plan M --time 2.5", "argument --time: '2.5' is no whole number"),
+        ("top --size 80", "'80' is no size such as 80x24"),
+        ("model calibrate --cpus 0,-1", "'0,-1' is no list of CPUs such as 0,1"),
+        ("trace list surplus", "usage: ./rclrt trace list [-h]\n"),
+        ("", "\n    watch     Hold what runs"),
+        (f"analyze {TIMERS} --json /dev/full", "the output: No space left on device"),
+    ],
+)
+def test_what_is_wrong_is_said_by_the_verb_and_not_by_python(
+    words: str, says: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = main(words.split())
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    assert status == 2
+    assert says in capfd.readouterr().err
+
+
+def test_no_option_answers_with_the_name_of_a_function(parser: argparse.ArgumentParser) -> None:
+    typed = [(v, a) for _, v in verbs_in(parser) for a in v._actions if a.type not in (None, Path)]
+    assert len(typed) > 40
+    for verb, action in typed:
+        try:
+            verb._get_value(action, "%")
+        except argparse.ArgumentError as error:
+            assert not error.message.startswith("invalid ")
+
+
+def test_an_empty_line_completes_to_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--complete"]) == 0
+    assert "watch \n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", ["0.4", "61", "nan", "-inf"])

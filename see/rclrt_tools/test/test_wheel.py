@@ -92,7 +92,7 @@ def test_the_doctor_needs_no_tree(installed: Path, tmp_path: Path) -> None:
     [
         ("demo", "rclrt demo needs the C++ part of rclrt, which is not installed here: run"),
         ("run --params x -- true", "rclrt run needs the C++ part"),
-        ("observe -- true", "rclrt observe needs the C++ part"),
+        ("model calibrate", "rclrt model calibrate needs the C++ part"),
         ("bench all", "rclrt bench needs a clone of the repository: run ./rclrt bench in it"),
         ("build", "rclrt build needs a clone of the repository"),
     ],

@@ -31,6 +31,14 @@ def number_from(least: float, most: float, unit: str) -> Callable[[str], float]:
     return number
 
 
+def cpu_list(text: str) -> list[int]:
+    """Return the CPUs of a list such as "0,1"."""
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise argparse.ArgumentTypeError(f"'{text}' is no list of CPUs such as 0,1")
+    return sorted({int(part) for part in parts})
+
+
 def some_of(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
     """Return the type of a list "A,B" of these names; they come in the order of `known`, once."""
     names = tuple(known)
@@ -99,7 +107,7 @@ def candidates(parser: argparse.ArgumentParser, line: str) -> list[str]:
 
     For the shell: `complete -C 'rclrt --complete' rclrt`.
     """
-    _, *words = line.split(" ")
+    words = line.split(" ")[1:] or [""]
     *before, begun = [word for word in words[:-1] if word] + words[-1:]
     option = None
     for word in before:

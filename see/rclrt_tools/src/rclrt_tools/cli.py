@@ -35,9 +35,10 @@ from types import ModuleType
 from typing import Any
 
 from rclrt_tools import __version__, commands, places
-from rclrt_tools.arguments import candidates, done_by_the_script
+from rclrt_tools.arguments import candidates, done_by_the_script, positive
 
-MISSING, INTERRUPTED, BROKEN_PIPE = 2, 128 + 2, 128 + 13
+WRONG = MISSING = 2
+INTERRUPTED, BROKEN_PIPE = 128 + 2, 128 + 13
 """As the shell says of a program that SIGINT or SIGPIPE has ended."""
 
 PROGRAMS = {
@@ -72,13 +73,28 @@ class _Verb(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         ends = (argparse.PARSER, argparse.REMAINDER)
         is_one = any(action.nargs in ends for action in self._get_positional_actions())
-        if self._is_inside or is_one or "--" in (args or ()):
+        if self._is_inside:
             return super().parse_known_args(args, namespace)
         self._is_inside = True  # What comes next calls this again.
         try:
-            return self.parse_known_intermixed_args(args, namespace)
+            if is_one or "--" in (args or ()):
+                found, unknown = super().parse_known_args(args, namespace)
+            else:
+                found, unknown = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._is_inside = False
+        if unknown:  # Here, because this verb's usage is the one to show.
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError as error:
+            if not error.message.startswith("invalid "):
+                raise
+            kind = "whole number" if action.type in (int, positive) else "number"
+            raise argparse.ArgumentError(action, f"'{arg_string}' is no {kind}") from None
 
     def format_help(self) -> str:
         return re.sub(r"\./rclrt(?![\w-])", places.me(), super().format_help())
@@ -163,6 +179,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))]
         print(*candidates(build_parser(), line), sep="\n")
         return 0
+    if not words:
+        build_parser().print_help(sys.stderr)
+        return WRONG
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     is_scx = words[:1] == ["scx"] and not places.by_script()
@@ -182,7 +201,7 @@ def _needs(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 def _run_installed(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Run a verb as the installed command, or what runs it instead."""
-    verb = arguments.verb
+    verb = " ".join(filter(None, (arguments.verb, getattr(arguments, "what", ""))))
     is_scripts = arguments.verb_module.run is done_by_the_script
     needs = [name for name in _needs(arguments) if name != "rclpy"]
     if not is_scripts and all(PROGRAMS.get(n) and places.installed(PROGRAMS[n], n) for n in needs):
@@ -200,9 +219,15 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         status: int = arguments.verb_module.run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:  # The reader has what it wanted, as in `| head`.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+    except OSError as error:  # The disk is full, or the reader has what it wanted, as in `| head`.
+        try:
+            sys.stdout.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return BROKEN_PIPE
+        print(f"{error.filename or 'the output'}: {error.strerror or error}", file=sys.stderr)
+        return WRONG
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -33,8 +33,8 @@ def _positive(text: str) -> float:
 
 
 def _size(text: str) -> tuple[int, int]:
-    columns, _, lines = text.partition("x")
-    width, height = int(columns), int(lines)
+    match = re.fullmatch(r"([0-9]{2,4})x([0-9]{1,4})", text)
+    width, height = map(int, match.groups()) if match else (0, 0)
     if not (20 <= width <= 1000 and 6 <= height <= 1000):
         raise argparse.ArgumentTypeError(f"'{text}' is no size such as 80x24")
     return width, height

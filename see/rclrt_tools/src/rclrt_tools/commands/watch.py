@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -21,8 +22,8 @@ from rclrt_tools.arguments import writable_file
 
 
 def _positive(text: str) -> float:
-    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
-    value = float(text[:-1]) * unit if unit else float(text)
+    match = re.fullmatch(r"(\d+\.?\d*)([smh]?)", text)
+    value = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
     if not 0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"'{text}' is not a time such as 60s, 5m or 1h")
     return value

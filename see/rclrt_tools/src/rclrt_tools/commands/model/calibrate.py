@@ -17,14 +17,10 @@ import platform
 import subprocess
 import sys
 
-from rclrt_tools.arguments import positive, writable_file
+from rclrt_tools.arguments import cpu_list, positive, writable_file
 from rclrt_tools.places import program as program_of
 
 PROGRAM = "cost_of_a_job"
-
-
-def _cpus(text: str) -> list[int]:
-    return sorted({int(part) for part in text.split(",")})
 
 
 def _fraction(text: str) -> float:
@@ -43,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds", type=positive, default=10, help="how long each CPU is watched (%(default)s)"
     )
-    parser.add_argument("--cpus", type=_cpus, metavar="N,...", help="(all of this process)")
+    parser.add_argument("--cpus", type=cpu_list, metavar="N,...", help="(all of this process)")
     parser.add_argument(
         "--fraction",
         type=_fraction,

@@ -18,16 +18,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rclrt_tools.arguments import positive, writable_file
+from rclrt_tools.arguments import cpu_list, positive, writable_file
 
 if TYPE_CHECKING:
     from rclrt_tools.observe.advice import Advice
 
 KINDS = ("preemptive", "priority_events", "isolated")
-
-
-def _cores(text: str) -> list[int]:
-    return sorted({int(part) for part in text.split(",")})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--executor", choices=KINDS, default=KINDS[0], help="which of ours (%(default)s)"
     )
     parser.add_argument(
-        "--cpus", type=_cores, metavar="N,...", help="of all executors (those seen in the traces)"
+        "--cpus", type=cpu_list, metavar="N,...", help="of all executors (those seen in the traces)"
     )
     parser.add_argument(
         "--duration", type=positive, default=10, metavar="S", help="simulated (%(default)s)"
