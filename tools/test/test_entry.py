@@ -485,12 +485,13 @@ def test_what_takes_long_says_what_it_does_and_how_long_it_took(tree: Tree) -> N
     script = (tree.root / "rclrt").read_text()
     assert "\nnews_s=15\n" in script
     (tree.root / "rclrt").write_text(script.replace("\nnews_s=15\n", "\nnews_s=1\n"))
-    slow = 'echo "Need to get 31 MB of archives."; echo looking for ROS; exec /usr/bin/sleep 3\n'
-    tree.program("cmake", FAKE_CMAKE + slow)
+    said = "0 upgraded, 2 newly installed, \nNeed to get 31 MB of archives.\nGet:1\nGet:2\nGet ROS"
+    tree.program("cmake", FAKE_CMAKE + f'echo "{said}"; exec /usr/bin/sleep 3\n')
     result = tree.run("build")
     assert result.returncode == 0, result.stderr
     assert "==>   to fetch: 31 MB of archives.\n" in result.stderr
-    assert re.search("==>   [12] s: looking for ROS\n", result.stderr)
+    told = re.search("==>   ([12]) s, about (.) s left: Get ROS\n", result.stderr)
+    assert told and int(told[2]) == 2 * int(told[1]), result.stderr  # Two of six steps are done.
     assert re.search("==>   it took [3-9] s\n", result.stderr)
 
 

@@ -82,9 +82,11 @@ if ! apt-get "${options[@]}" -qq update >"$state/update.log" 2>&1; then
 fi
 
 # take_image <package> <file>: the kernel in it becomes the file.
-taken=0
+taken=0 began=$SECONDS
 take_image() {
-  printf '  %d of %d: %s\n' $((++taken)) "$lacking" "$2" >&2
+  local left=''
+  ((taken == 0)) || left=", about $(((SECONDS - began) * (lacking - taken) / taken)) s left"
+  printf '  %d of %d: %s%s\n' $((++taken)) "$lacking" "$2" "$left" >&2
   if [[ -z $1 ]] || ! (cd apt && apt-get "${options[@]}" -qq download "$1") >apt/error 2>&1; then
     missing "no kernel package ${1:-for $2}: $(tail -n 1 apt/error 2>/dev/null)"
     return
