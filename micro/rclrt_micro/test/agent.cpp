@@ -23,17 +23,12 @@ Bytes write(const rclrt_submessage & sub)
 
 std::string string_at(const Bytes & body, size_t at)
 {
-  if (body.size() < at + 4) {
-    return "";
-  }
-  uint32_t size = 0;
-  std::memcpy(&size, body.data() + at, 4);
-  if (size == 0 || body.size() < at + 4 + size) {
-    return "";
-  }
-  return std::string(
-    body.begin() + static_cast<std::ptrdiff_t>(at + 4),
-    body.begin() + static_cast<std::ptrdiff_t>(at + 4 + size - 1));
+  char text[256];
+  rclrt_reader reader;
+  rclrt_reader_init(&reader, body.data(), body.size());
+  reader.at = at;
+  rclrt_read_string(&reader, text, sizeof(text));
+  return text;
 }
 
 std::string between(const std::string & text, const std::string & begin, const std::string & end)
@@ -193,10 +188,6 @@ void Agent::handle(uint8_t stream, const rclrt_submessage & sub)
       acknowledge(sub.of.heartbeat.stream, sub.of.heartbeat.last_unacked);
       break;
     }
-    case RCLRT_RESET:
-      inputs_.clear();
-      outputs_.clear();
-      break;
     case RCLRT_FRAGMENT: {
       auto & assembly = inputs_[stream].assembly;
       assembly.insert(assembly.end(), sub.of.data.data, sub.of.data.data + sub.of.data.size);
@@ -282,12 +273,10 @@ void Agent::on_read(const rclrt_submessage & sub)
     status(RCLRT_STREAM_RELIABLE, sub, RCLRT_STATUS_UNKNOWN_REFERENCE);
     return;
   }
-  const uint32_t samples = read.has_delivery ? read.delivery.max_samples : 1U;
-  if (samples == 0) {
+  if (read.delivery.max_samples == 0) {
     readings_.erase(sub.object);
   } else {
-    readings_[sub.object] = {
-      sub.request, read.preferred_stream, samples == 0xFFFF ? UINT32_MAX : samples};
+    readings_[sub.object] = {sub.request, read.preferred_stream};
   }
 }
 
@@ -299,10 +288,6 @@ std::string Agent::topic_of(uint16_t endpoint) const
   }
   const Object & object = found->second;
   const std::string text(object.body.begin(), object.body.end());
-  if (object.representation == RCLRT_BY_REFERENCE) {
-    const auto known = options.references.find(text.c_str());
-    return known == options.references.end() ? "" : known->second;
-  }
   if (object.kind == RCLRT_REQUESTER || object.kind == RCLRT_REPLIER) {
     return object.representation == RCLRT_BY_XML ? between(text, "service_name=\"", "\"")
                                                  : string_at(object.body, 0);
@@ -380,11 +365,7 @@ void Agent::send_data(uint16_t reader, const Bytes & data)
   sub.request = reading->second.request;
   sub.object = reader;
   sub.of.data = {data.data(), data.size()};
-  const uint8_t stream = reading->second.stream;
-  if (reading->second.left != UINT32_MAX && --reading->second.left == 0) {
-    readings_.erase(reading);
-  }
-  send_on(stream, sub);
+  send_on(reading->second.stream, sub);
 }
 
 void Agent::status(uint8_t stream, const rclrt_submessage & to, uint8_t status)
@@ -405,9 +386,6 @@ void Agent::send_on(uint8_t stream, const rclrt_submessage & sub)
   if (parts[0].size() > room) {
     const Bytes whole = std::move(parts[0]);
     parts.clear();
-    if (stream < RCLRT_STREAM_RELIABLE) {
-      return;  // too long for best effort: dropped
-    }
     for (size_t at = 0; at < whole.size(); at += room - 4) {
       rclrt_submessage fragment{};
       fragment.id = RCLRT_FRAGMENT;
