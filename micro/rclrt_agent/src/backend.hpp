@@ -79,12 +79,12 @@ class BackendNode
 {
 public:
   virtual ~BackendNode() = default;
-  virtual std::unique_ptr<Writer> make_writer(const Description & what) = 0;
-  virtual std::unique_ptr<Source> make_reader(
+  virtual std::shared_ptr<Writer> make_writer(const Description & what) = 0;
+  virtual std::shared_ptr<Source> make_reader(
     const Description & what, uint16_t object, const std::weak_ptr<Sink> & sink) = 0;
-  virtual std::unique_ptr<Requester> make_requester(
+  virtual std::shared_ptr<Requester> make_requester(
     const Description & what, uint16_t object, const std::weak_ptr<Sink> & sink) = 0;
-  virtual std::unique_ptr<Replier> make_replier(
+  virtual std::shared_ptr<Replier> make_replier(
     const Description & what, uint16_t object, const std::weak_ptr<Sink> & sink) = 0;
 };
 

@@ -100,56 +100,6 @@ auto attempt(const F & create)
   }
 }
 
-class RosWriter : public Writer
-{
-public:
-  explicit RosWriter(std::unique_ptr<RawPublisher> publisher) : publisher_(std::move(publisher)) {}
-  bool write(View cdr) override
-  {
-    try {
-      publisher_->publish(cdr);
-      return true;
-    } catch (const rclrt_rcl::Error &) {
-      return false;
-    }
-  }
-
-private:
-  const std::unique_ptr<RawPublisher> publisher_;
-};
-
-class RosReader : public Source
-{
-public:
-  explicit RosReader(std::shared_ptr<RawSubscription> entity) : entity_(std::move(entity)) {}
-  void resume() override { entity_->resume(); }
-
-private:
-  const std::shared_ptr<RawSubscription> entity_;
-};
-
-class RosRequester : public Requester
-{
-public:
-  explicit RosRequester(std::shared_ptr<RawClient> entity) : entity_(std::move(entity)) {}
-  void resume() override { entity_->resume(); }
-  bool request(uint16_t request, View cdr) override { return entity_->request(request, cdr); }
-
-private:
-  const std::shared_ptr<RawClient> entity_;
-};
-
-class RosReplier : public Replier
-{
-public:
-  explicit RosReplier(std::shared_ptr<RawService> entity) : entity_(std::move(entity)) {}
-  void resume() override { entity_->resume(); }
-  bool reply(const uint8_t * identity, View cdr) override { return entity_->reply(identity, cdr); }
-
-private:
-  const std::shared_ptr<RawService> entity_;
-};
-
 class RosNode : public BackendNode
 {
 public:
@@ -169,15 +119,15 @@ public:
     }
   }
 
-  std::unique_ptr<Writer> make_writer(const Description & what) override
+  std::shared_ptr<Writer> make_writer(const Description & what) override
   {
     return attempt([&] {
-      return std::make_unique<RosWriter>(std::make_unique<RawPublisher>(
-        node_->context(), node_->handle(), type_of(what), topic_of(what), qos_of(what.qos, false)));
+      return std::make_shared<RawPublisher>(
+        node_->context(), node_->handle(), type_of(what), topic_of(what), qos_of(what.qos, false));
     });
   }
 
-  std::unique_ptr<Source> make_reader(
+  std::shared_ptr<Source> make_reader(
     const Description & what, uint16_t object, const std::weak_ptr<Sink> & sink) override
   {
     const std::string topic = topic_of(what);
@@ -187,33 +137,35 @@ public:
       how.inline_bound = kDeliveryBound;
     }
     return attempt([&] {
-      return std::make_unique<RosReader>(node_->make_entity<RawSubscription>(
-        rclrt_core::CallbackKind::kSubscription, topic, how, nullptr, node_->context(),
-        node_->handle(), type, topic, qos_of(what.qos, true), object, sink));
+      return node_->make_entity<RawSubscription>(
+        rclrt_core::CallbackKind::kSubscription, topic, how, nullptr, object, sink,
+        node_->context(), node_->handle(), type, topic, qos_of(what.qos, true), false, false);
     });
   }
 
-  std::unique_ptr<Requester> make_requester(
+  std::shared_ptr<Requester> make_requester(
     const Description & what, uint16_t object, const std::weak_ptr<Sink> & sink) override
   {
     const std::string service = service_of(what);
     const auto * const type = service_type_of(what);
     return attempt([&] {
-      return std::make_unique<RosRequester>(node_->make_entity<RawClient>(
-        rclrt_core::CallbackKind::kClient, service, scheduling(service), nullptr, node_->context(),
-        node_->handle(), type, service, service_qos(), object, sink));
+      return node_->make_entity<RawClient>(
+        rclrt_core::CallbackKind::kClient, service, scheduling(service), nullptr, object, sink,
+        node_->context(), node_->handle(), type, service, service_qos(),
+        RawClient::kPendingRequests);
     });
   }
 
-  std::unique_ptr<Replier> make_replier(
+  std::shared_ptr<Replier> make_replier(
     const Description & what, uint16_t object, const std::weak_ptr<Sink> & sink) override
   {
     const std::string service = service_of(what);
     const auto * const type = service_type_of(what);
     return attempt([&] {
-      return std::make_unique<RosReplier>(node_->make_entity<RawService>(
-        rclrt_core::CallbackKind::kService, service, scheduling(service), nullptr, node_->context(),
-        node_->handle(), type, service, service_qos(), object, sink));
+      return node_->make_entity<RawService>(
+        rclrt_core::CallbackKind::kService, service, scheduling(service), nullptr, object, sink,
+        node_->context(), node_->handle(), type, service, service_qos(),
+        rclrt_rcl::detail::Symbol{});
     });
   }
 

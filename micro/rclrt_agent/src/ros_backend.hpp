@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "backend.hpp"
 #include "rclrt_front_end/process_platform.hpp"
@@ -47,102 +48,103 @@ private:
 using ContextPointer = std::shared_ptr<rclrt_rcl::Context>;
 using NodePointer = std::shared_ptr<rcl_node_t>;
 
-class RawPublisher : public rclrt_rcl::PublisherBase
+class RawPublisher : public rclrt_rcl::PublisherBase, public Writer
 {
 public:
   RawPublisher(
     ContextPointer context, const NodePointer & node, const rosidl_message_type_support_t * type,
     const std::string & topic, const rclrt_rcl::QoS & qos);
-  void publish(View cdr);
+  bool write(View cdr) override;
 
 private:
   rclrt_front_end::PiMutex mutex_;
   rclrt_rcl::SerializedMessage message_;
 };
 
-/// Units of work that the sink does not want yet. They stay in the middleware, and are announced again.
-class Stall
+/// What the sink does not want yet stays in the middleware, and is announced again by resume().
+template <typename Base, typename Interface>
+class FromRos : public Base, public Interface
 {
 public:
-  /// In an entity's job: whether it is to take a message. `more` gets the units that are to be announced again.
-  template <typename Wants>
-  bool may_take(const Wants & wants, std::size_t * more)
+  /// `more`: what Base needs besides.
+  template <typename... More>
+  FromRos(rclrt_rcl::EntitySetup setup, uint16_t object, std::weak_ptr<Sink> sink, More &&... more)
+  : Base(std::move(setup), std::forward<More>(more)...), object_(object), sink_(std::move(sink))
   {
-    if (wants()) {
-      return true;
-    }
-    // Counted first and asked again, because what the sink waits for may come in between.
-    left_.fetch_add(1);
-    if (!wants()) {
-      return false;
-    }
-    const uint32_t left = left_.exchange(0);
-    *more = left > 0 ? left - 1 : 0;
-    return true;
   }
-  /// Units to be announced again.
-  std::size_t resume() { return left_.exchange(0); }
+  void resume() override { announce_again(left_.exchange(0)); }
+
+protected:
+  std::shared_ptr<Sink> sink() const { return sink_.lock(); }
+  /// Takes one unit of work, if there is one, and hands it to the sink.
+  virtual bool hand_on(Sink & sink) = 0;
+
+  const uint16_t object_;
 
 private:
-  // Added to by jobs, emptied by whoever resumes. seq_cst: either the job's second question sees what has changed, or
-  // resume() sees the job. If resume() was first, one job more is announced than there are messages, and finds none.
+  bool do_take_and_run(const rclrt_core::Job &) override
+  {
+    const auto to = sink();
+    if (to == nullptr) {
+      return false;
+    }
+    if (!to->wants(object_)) {
+      // Counted first and asked again, because what the sink waits for may come in between.
+      left_.fetch_add(1);
+      if (!to->wants(object_)) {
+        return false;
+      }
+      const uint32_t left = left_.exchange(0);
+      announce_again(left > 0 ? left - 1 : 0);
+    }
+    return hand_on(*to);
+  }
+  void announce_again(uint32_t count)
+  {
+    if (count > 0) {
+      this->announce(count);
+    }
+  }
+
+  const std::weak_ptr<Sink> sink_;
+  // Units that were left. Added to by jobs, emptied by whoever resumes. seq_cst: either the job's second question sees
+  // what has changed, or resume() sees the job. If resume() was first, one job more is announced than there are
+  // messages, and finds none.
   std::atomic<uint32_t> left_{0};
 };
 
-class RawSubscription : public rclrt_rcl::SubscriptionBase
+class RawSubscription : public FromRos<rclrt_rcl::SubscriptionBase, Source>
 {
 public:
-  RawSubscription(
-    rclrt_rcl::EntitySetup setup, ContextPointer context, const NodePointer & node,
-    const rosidl_message_type_support_t * type, const std::string & topic,
-    const rclrt_rcl::QoS & qos, uint16_t object, std::weak_ptr<Sink> sink);
-  void resume();
+  using FromRos::FromRos;
 
 private:
-  bool do_take_and_run(const rclrt_core::Job & job) override;
+  bool hand_on(Sink & sink) override;
   uint64_t missing_before(const rclrt_rcl::MessageInfo & info);
 
-  const uint16_t object_;
-  const std::weak_ptr<Sink> sink_;
-  Stall stall_;
   rclrt_rcl::SerializedMessage message_;
   std::map<std::array<uint8_t, 16>, uint64_t> numbers_;  // of the last message, by publisher
 };
 
-class RawClient : public rclrt_rcl::ClientBase
+class RawClient : public FromRos<rclrt_rcl::ClientBase, Requester>
 {
 public:
-  RawClient(
-    rclrt_rcl::EntitySetup setup, ContextPointer context, const NodePointer & node,
-    const rosidl_service_type_support_t * type, const std::string & name,
-    const rclrt_rcl::QoS & qos, uint16_t object, std::weak_ptr<Sink> sink);
-  bool request(uint16_t request, View cdr);
-  void resume();
+  static constexpr std::size_t kPendingRequests = 64;
+  using FromRos::FromRos;
+  bool request(uint16_t request, View cdr) override;
 
 private:
-  bool do_take_and_run(const rclrt_core::Job & job) override;
-
-  const uint16_t object_;
-  const std::weak_ptr<Sink> sink_;
-  Stall stall_;
+  bool hand_on(Sink & sink) override;
 };
 
-class RawService : public rclrt_rcl::ServiceBase
+class RawService : public FromRos<rclrt_rcl::ServiceBase, Replier>
 {
 public:
-  RawService(
-    rclrt_rcl::EntitySetup setup, ContextPointer context, const NodePointer & node,
-    const rosidl_service_type_support_t * type, const std::string & name,
-    const rclrt_rcl::QoS & qos, uint16_t object, std::weak_ptr<Sink> sink);
-  bool reply(const uint8_t * identity, View cdr);
-  void resume();
+  using FromRos::FromRos;
+  bool reply(const uint8_t * identity, View cdr) override;
 
 private:
-  bool do_take_and_run(const rclrt_core::Job & job) override;
-
-  const uint16_t object_;
-  const std::weak_ptr<Sink> sink_;
-  Stall stall_;
+  bool hand_on(Sink & sink) override;
 };
 
 }  // namespace rclrt_agent

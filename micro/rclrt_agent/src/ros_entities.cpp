@@ -17,7 +17,6 @@ namespace
 
 constexpr std::size_t kEncapsulation = 4;
 constexpr uint8_t kLittleEndian[kEncapsulation] = {0, 1, 0, 0};
-constexpr std::size_t kPendingRequests = 64;
 constexpr std::chrono::seconds kRequestAge{60};
 
 // A type that no message has: nothing of this process gets these messages by pointer.
@@ -36,7 +35,7 @@ RawPublisher::RawPublisher(
 {
 }
 
-void RawPublisher::publish(View cdr)
+bool RawPublisher::write(View cdr)
 {
   const std::lock_guard lock(mutex_);
   message_.resize(kEncapsulation + cdr.size);
@@ -44,31 +43,18 @@ void RawPublisher::publish(View cdr)
   if (cdr.size > 0) {
     std::memcpy(message_.data() + kEncapsulation, cdr.data, cdr.size);
   }
-  publish_bytes(message_);
+  try {
+    publish_bytes(message_);
+    return true;
+  } catch (const rclrt_rcl::Error &) {
+    return false;
+  }
 }
 
 // ---- Subscriptions
 
-RawSubscription::RawSubscription(
-  rclrt_rcl::EntitySetup setup, ContextPointer context, const NodePointer & node,
-  const rosidl_message_type_support_t * type, const std::string & topic, const rclrt_rcl::QoS & qos,
-  uint16_t object, std::weak_ptr<Sink> sink)
-: SubscriptionBase(std::move(setup), std::move(context), node, type, topic, qos, false, false),
-  object_(object),
-  sink_(std::move(sink))
+bool RawSubscription::hand_on(Sink & sink)
 {
-}
-
-bool RawSubscription::do_take_and_run(const rclrt_core::Job &)
-{
-  const auto sink = sink_.lock();
-  std::size_t more = 0;
-  if (sink == nullptr || !stall_.may_take([&] { return sink->wants(object_); }, &more)) {
-    return false;
-  }
-  if (more > 0) {
-    announce(more);
-  }
   rclrt_rcl::MessageInfo info;
   {
     const std::lock_guard lock(take_mutex());
@@ -78,10 +64,10 @@ bool RawSubscription::do_take_and_run(const rclrt_core::Job &)
   }
   inherit_deadline(info, message_);
   if (const uint64_t lost = missing_before(info)) {
-    sink->lost(object_, lost);
+    sink.lost(object_, lost);
   }
   if (message_.size() >= kEncapsulation && std::memcmp(message_.data(), kLittleEndian, 2) == 0) {
-    sink->data(object_, {message_.data() + kEncapsulation, message_.size() - kEncapsulation});
+    sink.data(object_, {message_.data() + kEncapsulation, message_.size() - kEncapsulation});
   }
   return true;
 }
@@ -97,13 +83,6 @@ uint64_t RawSubscription::missing_before(const rclrt_rcl::MessageInfo & info)
   const auto [known, is_new] = numbers_.try_emplace(info.publisher_gid, number);
   const uint64_t before = std::exchange(known->second, number);
   return is_new || number == UINT64_MAX || number <= before ? 0 : number - before - 1;
-}
-
-void RawSubscription::resume()
-{
-  if (const std::size_t count = stall_.resume()) {
-    announce(count);
-  }
 }
 
 // ---- Clients
@@ -132,20 +111,10 @@ private:
 
 }  // namespace
 
-RawClient::RawClient(
-  rclrt_rcl::EntitySetup setup, ContextPointer context, const NodePointer & node,
-  const rosidl_service_type_support_t * type, const std::string & name, const rclrt_rcl::QoS & qos,
-  uint16_t object, std::weak_ptr<Sink> sink)
-: ClientBase(std::move(setup), std::move(context), node, type, name, qos, kPendingRequests),
-  object_(object),
-  sink_(std::move(sink))
-{
-}
-
 bool RawClient::request(uint16_t request, View cdr)
 {
-  auto sink = sink_.lock();
-  if (sink == nullptr) {
+  auto to = sink();
+  if (to == nullptr) {
     return false;
   }
   if (pending_request_count() >= kPendingRequests) {
@@ -153,23 +122,15 @@ bool RawClient::request(uint16_t request, View cdr)
   }
   const RawMessage message{bytes_of(cdr)};
   try {
-    send_request(&message, std::make_unique<Waiting>(std::move(sink), object_, request));
+    send_request(&message, std::make_unique<Waiting>(std::move(to), object_, request));
     return true;
   } catch (const rclrt_rcl::Error &) {
     return false;
   }
 }
 
-bool RawClient::do_take_and_run(const rclrt_core::Job &)
+bool RawClient::hand_on(Sink &)
 {
-  const auto sink = sink_.lock();
-  std::size_t more = 0;
-  if (sink == nullptr || !stall_.may_take([&] { return sink->wants(object_); }, &more)) {
-    return false;
-  }
-  if (more > 0) {
-    announce(more);
-  }
   RawMessage response;
   int64_t id = 0;
   if (!take_response(&response, &id)) {
@@ -181,36 +142,10 @@ bool RawClient::do_take_and_run(const rclrt_core::Job &)
   return true;
 }
 
-void RawClient::resume()
-{
-  if (const std::size_t count = stall_.resume()) {
-    announce(count);
-  }
-}
-
 // ---- Services
 
-RawService::RawService(
-  rclrt_rcl::EntitySetup setup, ContextPointer context, const NodePointer & node,
-  const rosidl_service_type_support_t * type, const std::string & name, const rclrt_rcl::QoS & qos,
-  uint16_t object, std::weak_ptr<Sink> sink)
-: ServiceBase(
-    std::move(setup), std::move(context), node, type, name, qos, rclrt_rcl::detail::Symbol{}),
-  object_(object),
-  sink_(std::move(sink))
+bool RawService::hand_on(Sink & sink)
 {
-}
-
-bool RawService::do_take_and_run(const rclrt_core::Job &)
-{
-  const auto sink = sink_.lock();
-  std::size_t more = 0;
-  if (sink == nullptr || !stall_.may_take([&] { return sink->wants(object_); }, &more)) {
-    return false;
-  }
-  if (more > 0) {
-    announce(more);
-  }
   RawMessage request;
   rclrt_rcl::RequestHeader header;
   if (!take_request(&request, &header)) {
@@ -224,7 +159,7 @@ bool RawService::do_take_and_run(const rclrt_core::Job &)
   const auto low = static_cast<uint32_t>(header.id.sequence_number);
   std::memcpy(identity + 16, &high, 4);
   std::memcpy(identity + 20, &low, 4);
-  sink->request(object_, identity, view_of(request.cdr));
+  sink.request(object_, identity, view_of(request.cdr));
   return true;
 }
 
@@ -244,13 +179,6 @@ bool RawService::reply(const uint8_t * identity, View cdr)
     return true;
   } catch (const rclrt_rcl::Error &) {
     return false;
-  }
-}
-
-void RawService::resume()
-{
-  if (const std::size_t count = stall_.resume()) {
-    announce(count);
   }
 }
 

@@ -162,10 +162,10 @@ private:
     uint16_t parent = 0;
     Description description;
     std::shared_ptr<BackendNode> node;  // a participant's own, of all others their participant's
-    std::unique_ptr<Writer> writer;
-    std::unique_ptr<Source> reader;
-    std::unique_ptr<Requester> requester;
-    std::unique_ptr<Replier> replier;
+    std::shared_ptr<Writer> writer;
+    std::shared_ptr<Source> reader;
+    std::shared_ptr<Requester> requester;
+    std::shared_ptr<Replier> replier;
     rclrt_core::Duration deadline{0};  // of what it writes, from when that came
     std::shared_ptr<void> place;       // of all that there are; free when this goes
     int learned_on = -1;  // the stream of its messages, whose urgency is known since then

@@ -101,20 +101,20 @@ public:
     MemoryBackend * backend = nullptr;
     std::string name;
     ~Node() override { backend->nodes.erase(backend->nodes.find(name)); }
-    std::unique_ptr<rclrt_agent::Writer> make_writer(const Description & what) override
+    std::shared_ptr<rclrt_agent::Writer> make_writer(const Description & what) override
     {
       auto made = std::make_unique<Output>();
       made->backend = backend;
       made->topic = checked(what.name);
       return made;
     }
-    std::unique_ptr<rclrt_agent::Source> make_reader(
+    std::shared_ptr<rclrt_agent::Source> make_reader(
       const Description & what, uint16_t object,
       const std::weak_ptr<rclrt_agent::Sink> & sink) override
     {
       return make(checked(what.name), object, sink);
     }
-    std::unique_ptr<rclrt_agent::Requester> make_requester(
+    std::shared_ptr<rclrt_agent::Requester> make_requester(
       const Description & what, uint16_t object,
       const std::weak_ptr<rclrt_agent::Sink> & sink) override
     {
@@ -122,7 +122,7 @@ public:
       made->is_requester = true;
       return made;
     }
-    std::unique_ptr<rclrt_agent::Replier> make_replier(
+    std::shared_ptr<rclrt_agent::Replier> make_replier(
       const Description & what, uint16_t object,
       const std::weak_ptr<rclrt_agent::Sink> & sink) override
     {
