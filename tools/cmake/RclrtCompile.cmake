@@ -31,13 +31,19 @@ else()
   set(RCLRT_TEST_COST_FLAGS -O0)
 endif()
 
+# The runtime is linked statically, so that its sched_yield() can be replaced: see sanitizer_defaults.c. Its interceptors
+# are exported, for the middleware is loaded later.
+set(RCLRT_SANITIZE_LINK_FLAGS -rdynamic "LINKER:--wrap=_ZN11__sanitizer20internal_sched_yieldEv")
 if(RCLRT_SANITIZE STREQUAL "")
   set(RCLRT_SANITIZE_FLAGS "")
+  set(RCLRT_SANITIZE_LINK_FLAGS "")
 elseif(RCLRT_SANITIZE STREQUAL "address")
   set(RCLRT_SANITIZE_FLAGS
     -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  list(APPEND RCLRT_SANITIZE_LINK_FLAGS -static-libasan)
 elseif(RCLRT_SANITIZE STREQUAL "thread")
   set(RCLRT_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer)
+  list(APPEND RCLRT_SANITIZE_LINK_FLAGS -static-libtsan)
   # gcc has no model of a bare fence under this sanitizer and says so at every one.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND RCLRT_WARNINGS -Wno-tsan)
@@ -74,7 +80,7 @@ function(rclrt_compile_options target)
       target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment)
     endif()
   endif()
-  target_link_options(${target} PUBLIC ${RCLRT_SANITIZE_FLAGS})
+  target_link_options(${target} PUBLIC ${RCLRT_SANITIZE_FLAGS} ${RCLRT_SANITIZE_LINK_FLAGS})
   if(NOT RCLRT_SANITIZE STREQUAL "")
     # For the few tests that must know (a counting allocator cannot coexist with a sanitizer's).
     target_compile_definitions(${target} PRIVATE RCLRT_SANITIZE_${RCLRT_SANITIZE}=1)

@@ -98,7 +98,7 @@ function(rclrt_add_gtest name)
     _rclrt_precompile(${name})
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
+    set(arg_TIMEOUT 150)
   endif()
   _rclrt_test_properties(${name})
   set(program ${name})  # With an emulator in front, where it was compiled for another processor.

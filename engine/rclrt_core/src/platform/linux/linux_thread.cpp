@@ -53,12 +53,6 @@ void * thread_main(void * argument) noexcept
     start->on_finding(start->platform->explain(options.name, options.attributes, error_number));
   }
   start->body();
-#ifdef __SANITIZE_ADDRESS__
-  // The sanitizer's allocator calls sched_yield() until another thread gives a lock back. If enough real-time threads
-  // end at once, that thread gets no CPU any more.
-  const sched_param ordinary{};
-  pthread_setschedparam(pthread_self(), SCHED_OTHER, &ordinary);
-#endif
   return nullptr;
 }
 
