@@ -7,6 +7,7 @@ The mutation tool changes one thing at a time, puts it back, and tells what nobo
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -277,16 +278,40 @@ def test_a_glossary_without_the_table_is_told(tmp_path: Path) -> None:
     assert run("words", tmp_path) == (1, "docs/glossary.md: has no table 'say | not'\n")
 
 
+ROSDEP = (ROOT / "tools/requirements/rosdep.txt").read_text(encoding="utf-8")
+
+
 def test_rosdep_knows_every_key_that_our_packages_ask_for() -> None:
-    lines = (ROOT / "tools/requirements/rosdep.txt").read_text(encoding="utf-8").splitlines()
-    known = dict(line.split("#")[0].split(": ") for line in lines if not line.startswith("#"))
+    lines = re.findall("^((?:[a-z]+ )*rolling): (.*)$", ROSDEP, re.M)
+    known = {key: names.split() for names, keys in lines for key in keys.split()}
     packages = [ElementTree.parse(path) for path in ROOT.glob("*/*/package.xml")]
     ours = {package.findtext("name") for package in packages}
     asked = {e.text or "" for p in packages for e in p.iter() if e.tag.endswith("depend")}
     assert len(ours) > 10
     assert sorted(asked - ours) == sorted(known)
     for key, distributions in known.items():
-        assert {"humble", "jazzy", "kilted"} <= set(distributions.split()), key
+        assert {"humble", "jazzy", "kilted"} <= set(distributions), key
+
+
+def numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
+def test_what_ubuntu_has_is_new_enough() -> None:
+    asked = [(ROOT / "pyproject.toml").read_text(encoding="utf-8"), ROSDEP]
+    asked += [path.read_text(encoding="utf-8") for path in ROOT.glob("*/*/CMakeLists.txt")]
+    pattern = r"(cmake)_minimum_required\(VERSION |requires-(python) = \">=|(\w+)>="
+    found = re.findall(rf"(?:{pattern})(\d[\d.]*)", "\n".join(asked))
+    wanted: dict[str, list[int]] = {}
+    for *names, version in found:
+        wanted["".join(names)] = max(wanted.get("".join(names), []), numbers(version))
+    ubuntu = re.findall(r"^Ubuntu (2[24]\.04): (.*)$", ROSDEP, re.M)
+    assert len(ubuntu) == 2
+    for release, has in ubuntu:
+        versions = dict(re.findall(r"(\w+) ([\d.]+)", has))
+        assert {*versions} == {"cmake", "gcc", "jsonschema", "numpy", "python"}
+        for name, version in versions.items():
+            assert numbers(version) >= wanted[name], f"{name} of Ubuntu {release}"
 
 
 @pytest.mark.skipif(Path("/opt/ros").exists(), reason="ROS 2 is below /opt/ros: it would build")

@@ -218,7 +218,7 @@ def test_the_image_and_the_workspace_name_what_is_there() -> None:
     assert (root / ".devcontainer" / build["dockerfile"]).resolve() == root / "tools/Containerfile"
     assert build["target"] in stages
     keys = (root / "tools/requirements/rosdep.txt").read_text(encoding="utf-8")
-    (distributions,) = re.findall(r"^rclcpp: (.*)$", keys, re.M)
+    (distributions,) = re.findall(r"^(.*):.* rclcpp ", keys, re.M)
     assert {build["args"]["ROS_DISTRO"], *re.findall(r"^ARG ROS_DISTRO=(\w+)$", image, re.M)} == {
         "jazzy"
     }

@@ -50,7 +50,7 @@ def _is_whole(_: Any, value: object) -> bool:
 
 @lru_cache(maxsize=4)
 def _validator(schema: Path) -> Any:
-    draft = jsonschema.Draft202012Validator
+    draft = jsonschema.Draft7Validator  # The newest that the jsonschema of Ubuntu 22.04 has.
     types = draft.TYPE_CHECKER.redefine("integer", _is_whole)
     extend: Any = jsonschema.validators.extend
     return extend(draft, type_checker=types)(json.loads(schema.read_text(encoding="utf-8")))
