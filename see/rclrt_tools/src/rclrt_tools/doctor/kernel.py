@@ -223,6 +223,13 @@ def quota(system: System, costs: Costs) -> Found:
     """Whether the control group stops ordinary threads for a share of each period."""
     version, folders = _group(system, "cpu")
     for folder in folders:
+        if version == 2 and system.number(f"{folder}/cpu.idle") == 1:
+            yield Finding(
+                "quota", MEND, "the control group is for idle time (cpu.idle)",
+                "its ordinary threads run when nothing else wants the CPU",
+                "A real-time thread waits for their locks", (set_to("0", f"{folder}/cpu.idle"),),
+            )  # fmt: skip
+            return
         if version == 2:
             words = system.text(f"{folder}/cpu.max").split()
             file, free = f"{folder}/cpu.max", "max"

@@ -10,6 +10,7 @@ import stat
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from shlex import quote
 
 from rclrt_tools.doctor import GOOD, MEND, NOTE, Costs, Finding, System
@@ -105,10 +106,12 @@ def middleware(system: System, costs: Costs) -> Found:
         return
     if version is None:
         package = f"ros-{given.get('ROS_DISTRO') or 'DISTRIBUTION'}-{chosen.replace('_', '-')}"
+        command = f"sudo apt-get install {quote(package)}"
+        if chosen not in KNOWN and (meant := get_close_matches(chosen, KNOWN, 1)):
+            command = f"export RMW_IMPLEMENTATION={meant[0]}"
         yield Finding(
             "middleware", MEND, f"the middleware {chosen} is not installed, or not sourced",
-            "no program of ROS 2 starts", "Or set RMW_IMPLEMENTATION to one that is",
-            (f"sudo apt-get install {quote(package)}",),
+            "no program of ROS 2 starts", "Or set RMW_IMPLEMENTATION to one that is", (command,),
         )  # fmt: skip
     elif chosen not in KNOWN:
         yield Finding(
@@ -146,7 +149,13 @@ def _faults(system: System, chosen: str, prefixes: list[str]) -> Found:
 def _discovery(given: dict[str, str], chosen: str) -> Found:
     range_ = given.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "")
     local = given.get("ROS_LOCALHOST_ONLY", "")
-    if range_ and range_ not in RANGES:
+    domain = given.get("ROS_DOMAIN_ID") or "0"
+    if not re.fullmatch("[0-9]{1,3}", domain) or int(domain) > 232:
+        yield Finding(
+            "discovery", MEND, f"ROS_DOMAIN_ID={domain} is no number from 0 to 232",
+            "no program of ROS 2 starts", "", ("export ROS_DOMAIN_ID=0",),
+        )  # fmt: skip
+    elif range_ and range_ not in RANGES:
         yield Finding(
             "discovery", MEND,
             f"ROS_AUTOMATIC_DISCOVERY_RANGE={range_} is none of {', '.join(RANGES)}",
