@@ -8,7 +8,6 @@ Its line is a pair of pseudo-terminals.
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -26,12 +25,7 @@ from firmware import Board, image, missing
 BURST = 1  # rclrt_micro/firmware/program.c
 PRIORITIES = ["--ros-args", "-p", "urgency./urgent:=28", "-p", "urgency./urgent_up:=28"]
 
-pytestmark = [
-    pytest.mark.skipif(missing() != "", reason=missing()),
-    pytest.mark.skipif(
-        bool(os.environ.get("RCLRT_SANITIZE")), reason="test_ros is the same for a sanitizer"
-    ),
-]
+pytestmark = pytest.mark.skipif(missing() != "", reason=missing())
 
 
 class BoardBench(Bench):

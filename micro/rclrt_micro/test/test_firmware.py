@@ -23,12 +23,7 @@ from firmware import FIGURES, Board, Peer, image, missing
 BURST, SPIN, STATISTICS = 1, 2, 3  # firmware/program.c
 STACK_BYTES = {"baremetal": 8192, "freertos": 2048}
 
-pytestmark = [
-    pytest.mark.skipif(missing() != "", reason=missing()),
-    pytest.mark.skipif(
-        bool(os.environ.get("RCLRT_SANITIZE")), reason="firmware is the same under a sanitizer"
-    ),
-]
+pytestmark = pytest.mark.skipif(missing() != "", reason=missing())
 
 
 class Bench:

@@ -18,15 +18,9 @@ TARGETS = {"frame": "line", "line": "line", "message": "message", "cdr": "messag
 NAMES = [f"clang-{version}" for version in range(21, 15, -1)] + ["clang"]
 CLANG = next(filter(None, map(shutil.which, NAMES)), None)
 
-pytestmark = [
-    pytest.mark.skipif(
-        CLANG is None,
-        reason="no clang (Debian, Ubuntu: clang-N and libclang-rt-N-dev, N from 16 on)",
-    ),
-    pytest.mark.skipif(
-        bool(os.environ.get("RCLRT_SANITIZE")), reason="sanitized in every build, so run in one"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    CLANG is None, reason="no clang (Debian, Ubuntu: clang-N and libclang-rt-N-dev, N from 16 on)"
+)
 
 
 def make_corpus(folder: Path, kind: str) -> Path:
