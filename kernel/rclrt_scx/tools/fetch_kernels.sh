@@ -9,9 +9,10 @@
 #
 #   fetch_kernels.sh FOLDER
 #
-# makes FOLDER/vmlinuz-<flavour> of the newest kernels in any of these suites, FOLDER/libbpf/src and, with RCLRT_EFFORT=2,
-# what its tests boot then: FOLDER/vmlinuz-<series> of the newest of a series, FOLDER/vmlinuz-older. What is there already is kept. What cannot be had is said in
-# FOLDER/why-not, one line each, and is no error: the tests print it and skip.
+# makes FOLDER/vmlinuz-<flavour> of the newest kernels in any of these suites and FOLDER/libbpf/src. With RCLRT_EFFORT=2,
+# as for the tests that boot them, FOLDER/vmlinuz-<series> of the newest of a series and FOLDER/vmlinuz-older, too.
+# What is there already is kept. What cannot be had is said in FOLDER/why-not, one line each, and is no error: the tests
+# print it and skip.
 
 set -uo pipefail
 
@@ -30,7 +31,7 @@ case ${ID:-} in
     flavours=(cloud-amd64)
     series=()
     older=
-    if [[ ${RCLRT_EFFORT:-1} != 1 ]]; then
+    if [[ ${RCLRT_EFFORT:-} == 2 ]]; then
       flavours+=(rt-amd64)
       series=(6.18 6.19 7.0 7.1 7.2)
       # Where sched_ext's functions still have their names of Linux 6.13: the oldest kernel that has them.
