@@ -99,7 +99,6 @@ public:
   bool next(TimePoint now, Bytes * message);
   /// When next() may have something: in the past if it has, kNever if only a call can change that.
   TimePoint due() const;
-  /// Whether a message waits that is more urgent than this.
   OutgoingCounters counters() const;
   std::size_t unacknowledged() const;
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "configuration_impl.hpp"
+#include "fields.hpp"
 
 namespace rclrt_config
 {
@@ -124,18 +125,11 @@ Status Configuration::apply(CallbackOptions * options)
     return share_budget(impl_->chains, options);
   }
   CallbackOptions changed = *options;
-  Attributes & attributes = changed.attributes;
   for (const Entry * entry : entries) {
-    if (entry->attributes.scheduling_policy || entry->attributes.priority) {
-      changed.queue_priority = 0;  // that of the attributes
-    }
-    put(entry->attributes, &attributes);
-    for (const auto & change : entry->changes) {
-      change(&changed);
-    }
+    put(entry->changes, &changed);
   }
   Status valid =
-    validate(attributes, impl_->cpu_count, "callback '" + options->name + "'", entries);
+    validate(changed.attributes, impl_->cpu_count, "callback '" + options->name + "'", entries);
   if (valid.ok()) {
     valid = share_budget(impl_->chains, &changed);
   }
@@ -161,17 +155,17 @@ Status Configuration::apply(GroupOptions * options, const std::string & cie_id)
   if (entries.empty()) {
     return {};
   }
-  Attributes attributes = options->attributes;
-  rclrt_core::Budget budget = options->budget;
+  rclrt_core::Scheduling changed;
+  changed.attributes = options->attributes;
+  changed.budget = options->budget;
   for (const Entry * entry : entries) {
-    put(entry->attributes, &attributes);
-    budget = entry->group_budget.value_or(budget);
+    put(entry->changes, &changed);
   }
   const Status valid =
-    validate(attributes, impl_->cpu_count, "group '" + options->name + "'", entries);
+    validate(changed.attributes, impl_->cpu_count, "group '" + options->name + "'", entries);
   if (valid.ok()) {
-    options->attributes = attributes;
-    options->budget = budget;
+    options->attributes = changed.attributes;
+    options->budget = changed.budget;
   }
   return valid;
 }
@@ -181,7 +175,7 @@ Status Configuration::apply(EngineOptions * options)
   EngineOptions changed = *options;
   const bool has_ext =
     std::any_of(impl_->entries.begin(), impl_->entries.end(), [](const Entry & entry) {
-      return entry.attributes.scheduling_policy == SchedulingPolicy::kExt;
+      return attributes_of(entry.changes).policy == SchedulingPolicy::kExt;
     });
   if (has_ext && changed.policy == &rclrt_core::fixed_priority_policy()) {
     changed.policy = &rclrt_core::edf_policy();  // unless the file says otherwise
@@ -190,27 +184,14 @@ Status Configuration::apply(EngineOptions * options)
     if (entry.policy) {
       changed.policy = entry.policy;
     }
-    if (entry.max_threads && options->model != ExecutionModel::kPreemptive) {
+    if (entry.has_max_threads && options->model != ExecutionModel::kPreemptive) {
       impl_->notes.push_back(
         {to_string(entry.place),
          std::string("max_threads has no effect: the model is ") +
            rclrt_core::to_string(options->model),
          0, "Remove it, or use an executor with a pool of threads"});
     }
-    changed.max_threads = entry.max_threads.value_or(changed.max_threads);
-    changed.attributes_mode = entry.attributes.value_or(changed.attributes_mode);
-    changed.timer_thread = entry.timer_thread.value_or(changed.timer_thread);
-    changed.lock_memory = entry.lock_memory.value_or(changed.lock_memory);
-    changed.stack_size = entry.stack_size.value_or(changed.stack_size);
-    changed.waiting.kind = entry.wait.value_or(changed.waiting.kind);
-    changed.waiting.spin = entry.spin.value_or(changed.waiting.spin);
-    changed.waiting.beat = entry.beat.value_or(changed.waiting.beat);
-    if (entry.capacity_percent) {
-      changed.capacity = static_cast<double>(*entry.capacity_percent) / 100;
-    }
-    if (entry.spin_cpu_percent) {
-      changed.waiting.max_share = static_cast<double>(*entry.spin_cpu_percent) / 100;
-    }
+    put(entry.changes, &changed);
   }
   *options = std::move(changed);
   return {};
@@ -219,13 +200,7 @@ Status Configuration::apply(EngineOptions * options)
 void Configuration::apply(TraceOptions * options) const
 {
   for (const TraceEntry & entry : impl_->traces) {
-    options->live = entry.live.value_or(options->live);
-    options->directory = entry.directory.value_or(options->directory);
-    options->service = entry.service.value_or(options->service);
-    options->keep = entry.keep.value_or(options->keep);
-    options->on_miss = entry.on_miss.value_or(options->on_miss);
-    options->on_signal = entry.on_signal.value_or(options->on_signal);
-    options->limit = entry.limit.value_or(options->limit);
+    put(entry.changes, options);
   }
 }
 

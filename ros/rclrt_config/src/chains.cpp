@@ -22,15 +22,14 @@ namespace
 Assumption assumption_of(const std::vector<Entry> & entries, const std::string & callback)
 {
   Assumption all;
+  rclrt_core::Scheduling scheduling;
   for (const Entry & entry : entries) {
     if (entry.target == Target::kCallback && entry.pattern.matches(callback)) {
-      const AssumedTimes & times = entry.assumed;
-      all.wcet = times.wcet ? times.wcet : all.wcet;
-      all.min_period = times.min_period ? times.min_period : all.min_period;
-      all.bound = times.bound ? times.bound : all.bound;
-      put(entry.attributes, &all.attributes);
+      put(entry.assumed, &all);
+      put(entry.changes, &scheduling);
     }
   }
+  all.attributes = scheduling.attributes;
   return all;
 }
 
@@ -57,8 +56,9 @@ bool Configuration::is_watched() const noexcept
 {
   return !impl_->chains.empty() ||
          std::any_of(impl_->entries.begin(), impl_->entries.end(), [](const Entry & entry) {
-           const AssumedTimes & times = entry.assumed;
-           return times.wcet || times.min_period || times.bound;
+           return std::any_of(entry.assumed.begin(), entry.assumed.end(), [](const auto & time) {
+             return static_cast<bool>(time);
+           });
          });
 }
 

@@ -15,6 +15,7 @@ namespace rclrt_config
 {
 
 using rclrt_core::Attributes;
+using rclrt_core::Scheduling;
 using rclrt_core::SchedulingPolicy;
 
 namespace
@@ -115,7 +116,7 @@ public:
 private:
   std::vector<Entry> read_list(const YamlMap & file, const Section & section);
   Entry read_entry(const YAML::Node & value, const Section & section);
-  AttributeFields read_scheduling(const YamlMap & map, const Section & section);
+  Changes<Scheduling> read_scheduling(const YamlMap & map, const Section & section);
   void keep(std::vector<Entry> entries, const Section & section);
   void check_hardware(const YAML::Node & value);
   void check_throttling(const YAML::Node & value);
@@ -177,8 +178,7 @@ void CieReader::keep(std::vector<Entry> entries, const Section & section)
     return;
   }
   const auto asks = [](const Entry & entry) {
-    Attributes wanted;
-    put(entry.attributes, &wanted);
+    const Attributes wanted = attributes_of(entry.changes);
     Attributes untouched;
     untouched.policy = SchedulingPolicy::kOther;
     return wanted != Attributes() && wanted != untouched;
@@ -186,8 +186,7 @@ void CieReader::keep(std::vector<Entry> entries, const Section & section)
   entries.erase(std::stable_partition(entries.begin(), entries.end(), asks), entries.end());
   if (name == "non_ros_threads") {
     for (const Entry & entry : entries) {
-      document_.threads.push_back({entry.name, "", {}});
-      put(entry.attributes, &document_.threads.back().attributes);
+      document_.threads.push_back({entry.name, "", attributes_of(entry.changes)});
     }
   } else {
     leave(
@@ -242,7 +241,7 @@ Entry CieReader::read_entry(const YAML::Node & value, const Section & section)
   const YamlMap map(value, subject, fields);
   map.integer("irq", 0, INT32_MAX);
   entry.cie_domain = map.integer("domain_id", 0, INT32_MAX).value_or(machine_.domain_id);
-  entry.attributes = read_scheduling(map, section);
+  entry.changes = read_scheduling(map, section);
   // A node's name, then "/*": all of its groups.
   if (map.has("id") && entry.name.find('*') != std::string::npos) {
     const bool is_good = entry.name.size() > 2 &&
@@ -256,12 +255,10 @@ Entry CieReader::read_entry(const YAML::Node & value, const Section & section)
 }
 
 /// Fields that go with another policy are passed over, as they always were; templates have them.
-AttributeFields CieReader::read_scheduling(const YamlMap & map, const Section & section)
+Changes<Scheduling> CieReader::read_scheduling(const YamlMap & map, const Section & section)
 {
-  AttributeFields fields;
-  if (map.has("affinity")) {
-    fields.cpu_affinity = map.cpus("affinity", machine_.cpu_count, true);
-  }
+  Changes<Scheduling> changes = {
+    attribute(&Attributes::cpu_affinity, map.cpus("affinity", machine_.cpu_count, true))};
   const auto policy = map.word<SchedulingPolicy>(
     "policy", {{"SCHED_OTHER", SchedulingPolicy::kOther},
                {"SCHED_BATCH", SchedulingPolicy::kBatch},
@@ -275,7 +272,7 @@ AttributeFields CieReader::read_scheduling(const YamlMap & map, const Section & 
         map.fail(field, std::string(field) + " needs a policy beside it");
       }
     }
-    return fields;
+    return changes;
   }
   if (!policy) {
     map.fail("policy is missing. Add for example 'policy: SCHED_FIFO' and 'priority: 50'");
@@ -288,35 +285,30 @@ AttributeFields CieReader::read_scheduling(const YamlMap & map, const Section & 
     return field;
   };
   const auto nanoseconds = [&](const std::string & field) {
-    return rclrt_core::Duration(map.integer(need(field), 1, INT64_MAX, " (ns)").value_or(0));
+    return map.integer(need(field), 1, INT64_MAX, " (ns)");
   };
-  fields.scheduling_policy = policy;
+  changes.push_back(start_afresh(*policy));
   switch (*policy) {
     case SchedulingPolicy::kFifo:
     case SchedulingPolicy::kRoundRobin:
-      fields.priority = static_cast<int>(map.integer(need("priority"), 1, 99).value_or(1));
+      changes.push_back(attribute(&Attributes::priority, map.integer(need("priority"), 1, 99)));
       break;
     case SchedulingPolicy::kDeadline:
-      fields.runtime = nanoseconds("runtime");
-      fields.deadline = nanoseconds("deadline");
-      fields.period = nanoseconds("period");
+      changes.push_back(attribute(&Attributes::runtime, nanoseconds("runtime")));
+      changes.push_back(attribute(&Attributes::deadline, nanoseconds("deadline")));
+      changes.push_back(attribute(&Attributes::period, nanoseconds("period")));
       break;
     default: {
       // Before there was `nice`, `priority` held it.
       const char * field = map.has("nice") || !map.has("priority") ? "nice" : "priority";
       const auto nice = map.integer(need(field), -20, 19, " (nice)");
       if (*policy != SchedulingPolicy::kIdle) {  // to which it means nothing
-        fields.nice = static_cast<int>(*nice);
+        changes.push_back(attribute(&Attributes::nice, nice));
       }
     }
   }
-  Attributes attributes;
-  put(fields, &attributes);
-  const auto valid = rclrt_core::validate(attributes, machine_.cpu_count, map.subject());
-  if (!valid.ok()) {
-    map.fail("policy", valid.message().substr(map.subject().size() + 2));
-  }
-  return fields;
+  check_attributes(changes, map, "policy", machine_.cpu_count);
+  return changes;
 }
 
 void CieReader::check_hardware(const YAML::Node & value)

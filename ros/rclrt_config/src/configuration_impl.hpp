@@ -43,9 +43,7 @@ struct Configuration::Impl
   std::set<std::string> nodes;
 };
 
-/// Reads the `rclrt` entries of a ROS parameters file and passes over everything else in it.
-
-/// Throws YamlError.
+/// Reads the `rclrt` entries of a ROS parameters file and passes over everything else in it. Throws YamlError.
 Document read_parameters_file(const YAML::Node & root, const std::string & file, int cpu_count);
 
 // Reads a file of CallbackIsolatedExecutor, of any of its versions.
@@ -65,9 +63,7 @@ std::string purpose_of_cie_id(const std::string & id);
 // The header that ./rclrt plan writes before a parameters file (rclrt_analysis/plan/parameters.py): comments that say
 // which content was proved.
 
-/// SHA-256 (FIPS 180-4), to tell whether a plan was edited. Not for secrets.
-
-/// 64 hexadecimal digits.
+/// SHA-256 (FIPS 180-4) as 64 hexadecimal digits, to tell whether a plan was edited. Not for secrets.
 std::string sha256(std::string_view text);
 
 /// Why what `text` says of chains is not proved: it is a plan that was edited, or one of a newer program. `name` stands

@@ -10,6 +10,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "rclrt_config/chain.hpp"
@@ -19,7 +21,6 @@
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/policy.hpp"
 #include "rclrt_core/status.hpp"
-#include "rclrt_core/waiting.hpp"
 
 namespace rclrt_config
 {
@@ -60,20 +61,38 @@ inline std::string to_string(const Place & place)
   return place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
 }
 
-/// Those fields of an entry that end in rclrt_core::Attributes.
-struct AttributeFields
-{
-  std::optional<rclrt_core::SchedulingPolicy> scheduling_policy;
-  std::optional<int> priority;
-  std::optional<int> nice;
-  std::optional<rclrt_core::CpuSet> cpu_affinity;
-  std::optional<rclrt_core::Duration> runtime;
-  std::optional<rclrt_core::Duration> deadline;
-  std::optional<rclrt_core::Duration> period;
-};
+/// What fields of a file say: each puts its value into its place. A field that is not there is empty.
+template <typename To>
+using Changes = std::vector<std::function<void(To *)>>;
 
-/// A policy starts afresh: what went with the one before is forgotten. The affinity stays.
-void put(const AttributeFields & fields, rclrt_core::Attributes * attributes);
+template <typename To, typename Member, typename Value>
+std::function<void(To *)> change(Member To::* member, const std::optional<Value> & value)
+{
+  if (!value) {
+    return {};
+  }
+  return [member, wanted = *value](To * to) { to->*member = static_cast<Member>(wanted); };
+}
+
+/// The change of a part of something.
+template <typename To, typename Part>
+std::function<void(To *)> change(Part To::* part, std::function<void(Part *)> inner)
+{
+  if (!inner) {
+    return {};
+  }
+  return [part, inner = std::move(inner)](To * to) { inner(&(to->*part)); };
+}
+
+template <typename To>
+void put(const Changes<To> & changes, std::common_type_t<To> * to)
+{
+  for (const auto & one : changes) {
+    if (one) {
+      one(to);
+    }
+  }
+}
 
 enum class Target : unsigned char
 {
@@ -81,29 +100,18 @@ enum class Target : unsigned char
   kGroup,
 };
 
-/// Those that a proof takes for granted of a callback.
-struct AssumedTimes
-{
-  std::optional<rclrt_core::Duration> wcet;
-  std::optional<rclrt_core::Duration> min_period;
-  std::optional<rclrt_core::Duration> bound;
-};
-
 struct Entry
 {
   Place place;
   std::string node;  ///< one of Document::nodes
   Target target = Target::kCallback;
-  std::string name;         ///< as it is in the file, made absolute
-  NamePattern pattern;      ///< unless it is of a CallbackIsolatedExecutor file:
-  std::string cie_id;       ///< sorted
-  std::string cie_purpose;  ///< the same without what every node has
-  int64_t cie_domain = 0;   ///< ROS_DOMAIN_ID of the processes that it is for
-  AttributeFields attributes;
-  /// What the other fields say: each puts its value into its place.
-  std::vector<std::function<void(rclrt_core::Scheduling *)>> changes;
-  std::optional<rclrt_core::Budget> group_budget;  ///< of a group
-  AssumedTimes assumed;
+  std::string name;                         ///< as it is in the file, made absolute
+  NamePattern pattern;                      ///< unless it is of a CallbackIsolatedExecutor file:
+  std::string cie_id;                       ///< sorted
+  std::string cie_purpose;                  ///< the same without what every node has
+  int64_t cie_domain = 0;                   ///< ROS_DOMAIN_ID of the processes that it is for
+  Changes<rclrt_core::Scheduling> changes;  ///< of a group: attributes and budget only
+  Changes<Assumption> assumed;              ///< the times
   bool matched = false;
 };
 
@@ -112,31 +120,17 @@ struct ExecutorEntry
   Place place;
   const rclrt_core::Policy * policy = nullptr;
   std::optional<rclrt_core::PriorityKey> priority_key;  ///< only together with `policy`
-  std::optional<std::size_t> max_threads;
-  std::optional<rclrt_core::AttributesMode> attributes;
+  bool has_max_threads = false;
   std::optional<rclrt_core::Attributes> middleware_thread;
-  std::optional<rclrt_core::Attributes> timer_thread;
-  std::optional<bool> lock_memory;
-  std::optional<std::size_t> stack_size;
   std::optional<DeadlineBackend> deadline_scheduler;
-  std::optional<rclrt_core::Waiting> wait;
-  std::optional<rclrt_core::Duration> spin;
-  std::optional<int64_t> spin_cpu_percent;
-  std::optional<int64_t> capacity_percent;
-  std::optional<rclrt_core::Duration> beat;
   std::vector<NamedThread> threads;
+  Changes<rclrt_core::EngineOptions> changes;  ///< what all other fields say
 };
 
 struct TraceEntry
 {
   Place place;
-  std::optional<bool> live;
-  std::optional<std::string> directory;
-  std::optional<bool> service;
-  std::optional<rclrt_core::Duration> keep;
-  std::optional<bool> on_miss;
-  std::optional<int> on_signal;
-  std::optional<uint64_t> limit;
+  Changes<TraceOptions> changes;
 };
 
 struct Document

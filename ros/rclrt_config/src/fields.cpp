@@ -9,9 +9,12 @@
 
 namespace rclrt_config
 {
-AssumedTimes read_assumption_fields(const YamlMap & map)
+Changes<Assumption> read_assumption_fields(const YamlMap & map)
 {
-  return {map.duration("wcet"), map.duration("min_period"), map.duration("response_bound")};
+  return {
+    change(&Assumption::wcet, map.duration("wcet")),
+    change(&Assumption::min_period, map.duration("min_period")),
+    change(&Assumption::bound, map.duration("response_bound"))};
 }
 
 using rclrt_core::Budget;
@@ -54,6 +57,7 @@ std::optional<Budget> read_budget(const YamlMap & of, BudgetOwner owner)
 }
 
 using rclrt_core::Attributes;
+using rclrt_core::Scheduling;
 using rclrt_core::SchedulingPolicy;
 
 namespace
@@ -107,47 +111,53 @@ std::vector<std::string> attribute_field_names(const std::vector<std::string> & 
   return names;
 }
 
-AttributeFields read_attribute_fields(const YamlMap & map, int cpu_count)
+std::function<void(Scheduling *)> start_afresh(SchedulingPolicy policy)
 {
-  const auto small = [](const std::optional<int64_t> & number) {
-    return number ? std::optional<int>(static_cast<int>(*number)) : std::nullopt;
+  return [policy](Scheduling * to) {
+    Attributes afresh;
+    afresh.policy = policy;
+    afresh.cpu_affinity = to->attributes.cpu_affinity;
+    to->attributes = afresh;
+    to->queue_priority = 0;  // that of the attributes
   };
-  AttributeFields fields;
-  fields.scheduling_policy = read_policy(map);
-  fields.priority =
-    small(map.integer("priority", 1, 99, ". Larger is more urgent; the other policies have nice"));
-  fields.nice = small(map.integer("nice", -20, 19, ". Smaller is more urgent"));
-  fields.cpu_affinity = map.cpus("cpu_affinity", cpu_count);
-  fields.runtime = map.duration("runtime");
-  fields.deadline = map.duration("deadline");
-  fields.period = map.duration("period");
-  if (fields.scheduling_policy) {
-    check_together(map, *fields.scheduling_policy);
-    Attributes attributes;
-    put(fields, &attributes);
-    const auto valid = rclrt_core::validate(attributes, cpu_count, map.subject());
-    if (!valid.ok()) {
-      // It names the subject itself.
-      map.fail("scheduling_policy", valid.message().substr(map.subject().size() + 2));
-    }
-  }
-  return fields;
 }
 
-void put(const AttributeFields & fields, Attributes * attributes)
+Changes<Scheduling> read_attributes(const YamlMap & map, int cpu_count)
 {
-  if (fields.scheduling_policy) {
-    Attributes afresh;
-    afresh.policy = *fields.scheduling_policy;
-    afresh.cpu_affinity = attributes->cpu_affinity;
-    *attributes = afresh;
+  const auto policy = read_policy(map);
+  const auto priority =
+    map.integer("priority", 1, 99, ". Larger is more urgent; the other policies have nice");
+  Changes<Scheduling> changes = {
+    policy ? start_afresh(*policy) : nullptr,
+    attribute(&Attributes::priority, priority),
+    change(&Scheduling::queue_priority, priority ? std::optional(0) : std::nullopt),
+    attribute(&Attributes::nice, map.integer("nice", -20, 19, ". Smaller is more urgent")),
+    attribute(&Attributes::cpu_affinity, map.cpus("cpu_affinity", cpu_count)),
+    attribute(&Attributes::runtime, map.duration("runtime")),
+    attribute(&Attributes::deadline, map.duration("deadline")),
+    attribute(&Attributes::period, map.duration("period"))};
+  if (policy) {
+    check_together(map, *policy);
+    check_attributes(changes, map, "scheduling_policy", cpu_count);
   }
-  attributes->priority = fields.priority.value_or(attributes->priority);
-  attributes->nice = fields.nice.value_or(attributes->nice);
-  attributes->cpu_affinity = fields.cpu_affinity.value_or(attributes->cpu_affinity);
-  attributes->runtime = fields.runtime.value_or(attributes->runtime);
-  attributes->deadline = fields.deadline.value_or(attributes->deadline);
-  attributes->period = fields.period.value_or(attributes->period);
+  return changes;
+}
+
+Attributes attributes_of(const Changes<Scheduling> & changes)
+{
+  Scheduling alone;
+  put(changes, &alone);
+  return alone.attributes;
+}
+
+void check_attributes(
+  const Changes<Scheduling> & changes, const YamlMap & map, const std::string & field,
+  int cpu_count)
+{
+  const auto valid = rclrt_core::validate(attributes_of(changes), cpu_count, map.subject());
+  if (!valid.ok()) {
+    map.fail(field, valid.message().substr(map.subject().size() + 2));  // both name the subject
+  }
 }
 
 }  // namespace rclrt_config

@@ -19,10 +19,12 @@ using rclrt_core::Attributes;
 using rclrt_core::AttributesMode;
 using rclrt_core::DeadlineFrom;
 using rclrt_core::Duration;
+using rclrt_core::EngineOptions;
 using rclrt_core::OverrunRule;
 using rclrt_core::PriorityKey;
 using rclrt_core::Scheduling;
 using rclrt_core::Waiting;
+using rclrt_core::WaitingOptions;
 
 namespace
 {
@@ -30,16 +32,6 @@ namespace
 constexpr char kEverywhere[] = "/**";
 
 using Change = std::function<void(Scheduling *)>;
-
-/// Empty if the field is not there.
-template <typename Value, typename Member>
-Change change(Member Scheduling::* member, const std::optional<Value> & value)
-{
-  if (!value) {
-    return {};
-  }
-  return [member, wanted = *value](Scheduling * to) { to->*member = wanted; };
-}
 
 struct CallbackField
 {
@@ -102,10 +94,8 @@ const CallbackField kCallbackFields[] = {
    }},
   {"queue_priority",
    [](const YamlMap & map) {
-     const auto number = map.integer("queue_priority", 1, 99, ". Larger goes first");
      return change(
-       &Scheduling::queue_priority,
-       number ? std::optional(static_cast<int>(*number)) : std::nullopt);
+       &Scheduling::queue_priority, map.integer("queue_priority", 1, 99, ". Larger goes first"));
    }},
   {"inherit_priority",
    [](const YamlMap & map) {
@@ -300,19 +290,18 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
   if (map.is_empty()) {
     fail("the entry is empty. Give it a field or remove it");
   }
-  entry.attributes = read_attribute_fields(map, cpu_count_);
+  entry.changes = read_attributes(map, cpu_count_);
+  if (is_group) {
+    entry.changes.push_back(
+      change(&Scheduling::budget, read_budget(map, rclrt_core::BudgetOwner::kGroup)));
+    return entry;
+  }
   for (const CallbackField & callback_field : kCallbackFields) {
-    if (!is_group && map.has(callback_field.name)) {
-      if (Change one = callback_field.read(map)) {
-        entry.changes.push_back(std::move(one));
-      }
+    if (map.has(callback_field.name)) {
+      entry.changes.push_back(callback_field.read(map));
     }
   }
-  if (is_group) {
-    entry.group_budget = read_budget(map, rclrt_core::BudgetOwner::kGroup);
-  } else {
-    entry.assumed = read_assumption_fields(map);
-  }
+  entry.assumed = read_assumption_fields(map);
   return entry;
 }
 
@@ -339,19 +328,19 @@ void ParametersReader::read_trace(const YamlField & field, const std::string & n
   const YamlMap map(
     field.value, "trace",
     {"live", "directory", "service", "keep", "on_miss", "on_signal", "limit"});
-  TraceEntry entry;
-  entry.place = place(field.name_mark);
-  entry.live = map.boolean("live");
-  entry.directory = map.string("directory");
-  entry.service = map.boolean("service");
-  entry.keep = map.duration("keep", "everything");
-  entry.on_miss = map.boolean("on_miss");
-  entry.on_signal =
-    map.word<int>("on_signal", {{"SIGUSR1", SIGUSR1}, {"SIGUSR2", SIGUSR2}, {"SIGHUP", SIGHUP}});
-  if (const auto limit = map.integer("limit", 1'000'000, int64_t{1} << 50, " (bytes)")) {
-    entry.limit = static_cast<uint64_t>(*limit);
-  }
-  document_.traces.push_back(entry);
+  document_.traces.push_back(
+    {place(field.name_mark),
+     {change(&TraceOptions::live, map.boolean("live")),
+      change(&TraceOptions::directory, map.string("directory")),
+      change(&TraceOptions::service, map.boolean("service")),
+      change(&TraceOptions::keep, map.duration("keep", "everything")),
+      change(&TraceOptions::on_miss, map.boolean("on_miss")),
+      change(
+        &TraceOptions::on_signal,
+        map.word<int>(
+          "on_signal", {{"SIGUSR1", SIGUSR1}, {"SIGUSR2", SIGUSR2}, {"SIGHUP", SIGHUP}})),
+      change(
+        &TraceOptions::limit, map.integer("limit", 1'000'000, int64_t{1} << 50, " (bytes)"))}});
 }
 
 void ParametersReader::read_executor(const YamlField & field, const std::string & node)
@@ -364,8 +353,11 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     {"policy", "max_threads", "attributes", "middleware_thread", "middleware_threads", "threads",
      "timer_thread", "lock_memory", "stack_size", "capacity_percent", "deadline_scheduler", "wait",
      "spin", "spin_cpu_percent", "beat"});
-  const auto size = [](const std::optional<int64_t> & number) {
-    return number ? std::optional<std::size_t>(static_cast<std::size_t>(*number)) : std::nullopt;
+  const auto percent = [](const std::optional<int64_t> & number) {
+    return number ? std::optional(static_cast<double>(*number) / 100) : std::nullopt;
+  };
+  const auto waiting = [](auto member, const auto & value) {
+    return change(&EngineOptions::waiting, change(member, value));
   };
   const auto & by_priority = rclrt_core::fixed_priority_policy();
 
@@ -381,31 +373,40 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     entry.policy = word->policy;
     entry.priority_key = word->key;
   }
-  entry.max_threads = size(map.integer("max_threads", 1, 1000));
-  entry.attributes = map.word<AttributesMode>(
-    "attributes", {{"require", AttributesMode::kRequire},
-                   {"prefer", AttributesMode::kPrefer},
-                   {"off", AttributesMode::kOff}});
+  entry.has_max_threads = map.has("max_threads");
   entry.middleware_thread = read_thread(map, "middleware_thread");
-  entry.timer_thread = read_thread(map, "timer_thread");
   entry.threads = read_threads(map);
-  entry.lock_memory = map.boolean("lock_memory");
-  entry.capacity_percent =
-    map.integer("capacity_percent", 1, 102'400, ". Count percent of one CPU: 190 is 95 % of two");
   entry.deadline_scheduler = map.word<DeadlineBackend>(
     "deadline_scheduler", {{"auto", DeadlineBackend::kAuto},
                            {"sched_ext", DeadlineBackend::kSchedExt},
                            {"fifo_bands", DeadlineBackend::kFifoBands}});
-  entry.stack_size = size(map.integer("stack_size", 65'536, int64_t{1} << 32, " (bytes)"));
-  entry.wait = map.word<Waiting>(
-    "wait",
-    {{"block", Waiting::kBlock}, {"spin", Waiting::kSpin}, {"adaptive", Waiting::kAdaptive}});
-  entry.spin = map.duration("spin");
-  entry.beat = map.duration("beat", "none");
-  if (entry.beat > Duration{0} && entry.beat < std::chrono::microseconds(50)) {
+  const auto beat = map.duration("beat", "none");
+  if (beat > Duration{0} && beat < std::chrono::microseconds(50)) {
     map.fail("beat", "beat is below 50us: the CPUs would do little else. Use 200us to 1ms");
   }
-  entry.spin_cpu_percent = map.integer("spin_cpu_percent", 1, 100);
+  entry.changes = {
+    change(&EngineOptions::max_threads, map.integer("max_threads", 1, 1000)),
+    change(
+      &EngineOptions::attributes_mode, map.word<AttributesMode>(
+                                         "attributes", {{"require", AttributesMode::kRequire},
+                                                        {"prefer", AttributesMode::kPrefer},
+                                                        {"off", AttributesMode::kOff}})),
+    change(&EngineOptions::timer_thread, read_thread(map, "timer_thread")),
+    change(&EngineOptions::lock_memory, map.boolean("lock_memory")),
+    change(
+      &EngineOptions::capacity,
+      percent(map.integer(
+        "capacity_percent", 1, 102'400, ". Count percent of one CPU: 190 is 95 % of two"))),
+    change(
+      &EngineOptions::stack_size, map.integer("stack_size", 65'536, int64_t{1} << 32, " (bytes)")),
+    waiting(
+      &WaitingOptions::kind,
+      map.word<Waiting>(
+        "wait",
+        {{"block", Waiting::kBlock}, {"spin", Waiting::kSpin}, {"adaptive", Waiting::kAdaptive}})),
+    waiting(&WaitingOptions::spin, map.duration("spin")),
+    waiting(&WaitingOptions::beat, beat),
+    waiting(&WaitingOptions::max_share, percent(map.integer("spin_cpu_percent", 1, 100)))};
   document_.executors.push_back(entry);
 }
 
@@ -417,12 +418,10 @@ std::optional<Attributes> ParametersReader::read_thread(
     return std::nullopt;
   }
   const YamlMap map(*value, field, attribute_field_names());
-  const AttributeFields fields = read_attribute_fields(map, cpu_count_);
-  if (!fields.scheduling_policy) {
+  const Attributes attributes = attributes_of(read_attributes(map, cpu_count_));
+  if (attributes.policy == rclrt_core::SchedulingPolicy::kUnchanged) {
     map.fail("scheduling_policy is missing");
   }
-  Attributes attributes;
-  put(fields, &attributes);
   return attributes;
 }
 

@@ -110,11 +110,13 @@ TEST(Apply, what_the_file_does_not_name_stays_as_the_code_says)
   code.attributes.policy = SchedulingPolicy::kFifo;
   code.attributes.priority = 20;
   code.attributes.cpu_affinity = CpuSet({2});
+  code.queue_priority = 50;
   code.relative_deadline = 3ms;
   code.overrun_rule = OverrunRule::kKeepLatest;
   code.depth = 7;
   const CallbackOptions options = applied({"/p/timer/x: {priority: 30}"}, code);
   EXPECT_EQ(to_string(options.attributes), "fifo, priority 30, cpu_affinity 2");
+  EXPECT_EQ(options.queue_priority, 0) << "that of the priority";
   EXPECT_EQ(options.relative_deadline, 3ms);
   EXPECT_EQ(options.overrun_rule, OverrunRule::kKeepLatest);
   EXPECT_EQ(options.depth, 7u);

@@ -6,6 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <regex>
+
 #include "machine_of.hpp"
 
 namespace rclrt_config
@@ -33,6 +37,27 @@ struct WrongFields
 };
 
 constexpr char kEntry[] = "      callbacks:\n        /a/subscription/b: ";
+
+TEST(ParametersFile, every_field_is_in_the_reference)
+{
+  std::ifstream file(RCLRT_CONFIG_README);
+  const std::string readme(std::istreambuf_iterator<char>(file), {});
+  for (const char * section :
+       {"callbacks: {/a/timer/b: {x: 1}}", "groups: {/a/group/b: {x: 1}}", "executor: {x: 1}",
+        "executor: {middleware_threads: {x: 1}}", "trace: {x: 1}", "chains: {a: {x: 1}}",
+        "callbacks: {/a/timer/b: {budget: {x: 1}}}"}) {
+    const std::string error = error_in(rclrt_file(std::string("      ") + section + "\n"));
+    const std::regex word("[a-z_]+");
+    const std::size_t known = error.find(". Use ");
+    ASSERT_NE(known, std::string::npos) << error;
+    for (std::sregex_iterator at(error.begin() + known + 6, error.end(), word), end; at != end;
+         ++at) {
+      EXPECT_TRUE(
+        at->str() == "or" || std::regex_search(readme, std::regex("[`{ ]" + at->str() + "[`:]")))
+        << at->str() << " of " << section;
+    }
+  }
+}
 
 TEST(ParametersFile, wrong_fields_of_a_callback_are_told_where_they_stand)
 {
