@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -281,6 +282,12 @@ def test_the_constants_are_those_of_the_header() -> None:
         for number, word in enumerate(words):
             assert f"{prefix}{word.upper()} = {number}," in text, (prefix, word)
     assert "RCLRT_PUBLISHED = 5," in text
+    core = (ROOT / "engine/rclrt_core/include/rclrt_core/attributes.hpp").read_text(
+        encoding="utf-8"
+    )
+    policies = re.findall(r'^  \{SchedulingPolicy::k\w+, "(\w+)", (\d+),', core, re.MULTILINE)
+    assert [word for word, _ in policies] == ["unchanged", *layout.POLICIES[1:]]
+    assert {int(kernel): word for word, kernel in policies[1:]} == layout.POLICIES_OF_LINUX
 
 
 @pytest.mark.parametrize("place", ["name", "group"])

@@ -18,18 +18,6 @@
 namespace rclrt_core
 {
 
-static_assert(
-  static_cast<int>(SchedulingPolicy::kUnchanged) == RCLRT_POLICY_UNKNOWN &&
-    static_cast<int>(SchedulingPolicy::kOther) == RCLRT_POLICY_OTHER &&
-    static_cast<int>(SchedulingPolicy::kBatch) == RCLRT_POLICY_BATCH &&
-    static_cast<int>(SchedulingPolicy::kIdle) == RCLRT_POLICY_IDLE &&
-    static_cast<int>(SchedulingPolicy::kFifo) == RCLRT_POLICY_FIFO &&
-    static_cast<int>(SchedulingPolicy::kRoundRobin) == RCLRT_POLICY_RR &&
-    static_cast<int>(SchedulingPolicy::kDeadline) == RCLRT_POLICY_DEADLINE &&
-    static_cast<int>(SchedulingPolicy::kExt) == RCLRT_POLICY_EXT &&
-    std::size(kPolicies) == RCLRT_POLICY_EXT + 1,
-  "policies have the same numbers in a trace");
-
 /// The distinct attributes in use. Entry nothing() asks for nothing. The base is what the thread has that spins:
 /// it completes every entry, so that putting one in force leaves nothing of the one before.
 ///
