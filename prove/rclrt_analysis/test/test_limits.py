@@ -301,3 +301,48 @@ def test_executors_that_never_settle_are_given_up(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("rclrt_analysis.bounds.analyse.MAX_ROUNDS", 1)
     # Nothing is known of their messages, so these fill their processors.
     assert bounds(analysed(two, *lines)) == {"x": 4, "a": None, "b": None, "c": None, "d": None}
+
+
+def row_of(count: int) -> System:
+    """Return executors with a timer each, and a message from each to the one before it."""
+    executors = [f"{{name: e{i}, kind: priority_events, cores: [{i}]}}" for i in range(count)]
+    lines = []
+    for i in range(count):
+        mine = [timer(f"t{i}", 10, 1, 2), subscription(f"s{i}", 1, f"s{i + 1}", ", priority: 1")]
+        if i == count - 1:
+            mine[1] = mine[1].replace(f"[s{count}]", f"[t{i}]")
+        lines += [line.replace("executor: e", f"executor: e{i}") for line in mine]
+    return system_of(", ".join(executors), *lines)
+
+
+def test_an_executor_is_analysed_again_only_if_what_it_depends_on_has_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module, names = importlib.import_module("rclrt_analysis.bounds.analyse"), []
+    bounds_of = module._bounds
+
+    def counted(unit: Unit, *rest: object) -> object:
+        names.append(unit.executors[0].name)
+        return bounds_of(unit, *rest)
+
+    monkeypatch.setattr(module, "_bounds", counted)
+    system = row_of(20)
+    with effort.limited():
+        whole = analyse(system)
+        assert sorted(names) == sorted(executor.name for executor in system.executors)
+        assert analyse(system) == whole
+        changed = analyse(system.but("s2", wcet=2_000_000))
+        assert names[20:] == ["e2", "e1", "e0"]
+    assert whole.met
+    assert analyse(system.but("s2", wcet=2_000_000)) == changed
+
+
+def test_a_hard_executor_leaves_the_others_their_effort(monkeypatch: pytest.MonkeyPatch) -> None:
+    hard = [timer(f"h{i}", 100 + i, 3, 1) for i in range(30)]
+    easy = [timer(f"t{i}", 10, 1, 1).replace("executor: e", "executor: f") for i in range(3)]
+    executors = "{name: e, kind: priority_events}, {name: f, kind: priority_events, cores: [1]}"
+    monkeypatch.setattr(effort, "MOST", 40_000)
+    monkeypatch.setattr("rclrt_analysis.bounds.analyse.EACH", 0.1)
+    result = analysed(executors, *hard, *easy)
+    assert [one.name for one in result.callbacks if one.bound is not None] == ["t0", "t1", "t2"]
+    assert "was spent. Reduce" in reason(result)

@@ -329,15 +329,18 @@ def without(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(burst, "analyse_graph", apart)
     else:
-        level = graph._level
+        levels = graph._levels
 
-        def less(of: graph.Graph, *rest: Any, **more: Any) -> graph.Level:
+        def less(of: graph.Graph, *rest: Any, **more: Any) -> dict[int, graph.Level]:
             if condition == "each way counts":
                 of.children = [sorted(set(mine)) for mine in of.children]
-                return level(of, *rest, **more)
-            return replace(level(of, *rest, **more), stored=0)
+                return levels(of, *rest, **more)
+            return {
+                urgency: replace(level, stored=0)
+                for urgency, level in levels(of, *rest, **more).items()
+            }
 
-        monkeypatch.setattr(graph, "_level", less)
+        monkeypatch.setattr(graph, "_levels", less)
 
 
 @pytest.mark.parametrize(

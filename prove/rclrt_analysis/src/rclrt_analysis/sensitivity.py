@@ -80,7 +80,9 @@ def sensitivity(system: System, method: str = "exact") -> Margins:
                 shortest = _period(system, i, late, now, less) if now.met else None
                 period[callback.name] = shortest
                 less = max(1, (callback.period or 0) - (shortest or 0))
-        return Margins(_all_wcet(system, late), wcet, period, complete=effort.left > 0)
+        all_wcet = _all_wcet(system, late)
+        complete = effort.left > 0 and not effort.memory.cut
+        return Margins(all_wcet, wcet, period, complete)
 
 
 @dataclass(frozen=True)

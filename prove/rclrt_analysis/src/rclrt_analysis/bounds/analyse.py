@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from rclrt_analysis.bounds.activation import Activation, Stream, inherit_late, merged, urgencies
 from rclrt_analysis.bounds.demotion import accounts, with_budgets
-from rclrt_analysis.bounds.effort import EffortError, limited
+from rclrt_analysis.bounds.effort import EACH, EffortError, Memory, limited
 from rclrt_analysis.bounds.end_to_end import chain_bound
 from rclrt_analysis.bounds.events import analyse_events
+from rclrt_analysis.bounds.inherited import inherited_deadlines
 from rclrt_analysis.bounds.migrating import analyse_migrating
 from rclrt_analysis.bounds.result import (
     Assumption,
@@ -75,7 +77,7 @@ def analyse(system: System, method: str = "exact") -> Result:
     def bounds(part: System, urgency: Mapping[str, int], spent: Mapping[str, str]) -> Result:
         return _analyse(part, method, urgency, spent)
 
-    with limited():
+    with limited(1 + EACH * len(system.callbacks)):
         if accounts(system):
             return with_budgets(system, with_late_timers, bounds)
         return _analyse(system, method)
@@ -107,23 +109,43 @@ def _analyse(
     urgency = urgencies(system) if given is None else {**urgencies(system), **given}
     units, refused = _units(system, urgency)
     responses = {name: Local(None, reason=reason) for name, reason in refused.items()}
-    methods = dict.fromkeys(refused, NONE)
-    longest = max((callback.period or 0 for callback in system.callbacks), default=0)
+    methods = dict.fromkeys([*refused, *(c.name for unit in units for c in unit.callbacks)], NONE)
+    waiting = len(system.callbacks) - len(responses)
+    for part in in_turn(units):
+        waiting -= sum(len(unit.callbacks) for unit in part)
+        with limited(math.inf, EACH * waiting) as effort:
+            _settle(part, responses, methods, method, effort.memory)
+    responses.update({name: Local(None, reason=text) for name, text in (spent or {}).items()})
+    return _result(system, responses, methods, urgency)
+
+
+def _settle(
+    units: list[Unit],
+    responses: dict[str, Local],
+    methods: dict[str, Method],
+    method: str,
+    memory: Memory,
+) -> None:
+    """Add the bounds of units that send each other messages, and of nothing that follows them."""
+    system = units[0].system
+    limit = MAX_GROWTH * system.longest_period
     given_up: set[int] = set()
     rounds = 0
 
     def newest(i: int) -> dict[str, Activation]:
         # At first every message comes as soon as it can; jitter only grows from there.
         found = _arrivals(system, units[i], responses, optimistic=not rounds)
-        _cut(found, 0 if i in given_up else MAX_GROWTH * longest)
+        _cut(found, 0 if i in given_up else limit)
         return found
 
     arrivals: list[dict[str, Activation]] = [{} for _ in units]
+    last = [memory.setdefault((_depends_on(unit), method), Step()) for unit in units]
     changed = list(range(len(units)))
     while changed:
         for i in changed:
             arrivals[i] = newest(i)
-            found, used = _bounds(units[i], arrivals[i], method)
+            last[i] = _next(last[i], units[i], arrivals[i], method, memory)
+            found, used = last[i].found
             responses.update(found)
             methods.update(dict.fromkeys(found, used))
         rounds += 1
@@ -131,8 +153,59 @@ def _analyse(
         if rounds >= MAX_ROUNDS:
             # Nothing is known of what still changes. Each time there is less of it.
             given_up.update(changed)
-    responses.update({name: Local(None, reason=text) for name, text in (spent or {}).items()})
-    return _result(system, responses, methods, urgency)
+
+
+def _depends_on(unit: Unit) -> Hashable:
+    """Return all that bounds of a unit depend on, but for how messages come."""
+    system = unit.system
+    topics = dict.fromkeys(topic for c in unit.callbacks for topic in c.triggers)
+    by_deadline = any(executor.policy is Policy.EDF for executor in unit.executors)
+    return (
+        unit.executors,
+        unit.callbacks,
+        tuple((c.name, unit.urgency[c.name]) for c in unit.in_order),
+        unit.extra,
+        tuple(system.publishers.get(topic) for topic in topics),
+        unit.names & system.may_never_pair,
+        system.longest_period,
+        system.overheads,
+        system.distro,
+        system.above,
+        tuple(inherited_deadlines(unit).items()) if by_deadline else (),
+    )
+
+
+@dataclass
+class Step:
+    """What was found of a unit as its messages came in some way, and before that in others.
+
+    Attributes
+    ----------
+    grown
+        `Unit.found` then.
+    following
+        What was found next, by how messages came then.
+    """
+
+    found: Found = ({}, NONE)
+    grown: Mapping[str, Local] = field(default_factory=dict)
+    following: dict[tuple[tuple[str, Activation], ...], Step] = field(default_factory=dict)
+
+
+def _next(last: Step, unit: Unit, arrivals: Arrivals, method: str, memory: Memory) -> Step:
+    """Return the bounds of a unit after those found last, as computed before if they were."""
+    key = tuple(arrivals.items())
+    known = last.following.get(key)
+    if known is None:
+        try:
+            known = Step(_bounds(unit, arrivals, method), dict(unit.found))
+        except EffortError as reason:  # That does not depend on the unit alone.
+            memory.cut = True
+            return Step(({c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE))
+        memory.count(len(unit.callbacks))
+        last.following[key] = known
+    unit.found.update(known.grown)
+    return known
 
 
 def with_late_timers(system: System) -> System:
@@ -288,7 +361,7 @@ def _bounds(unit: Unit, arrivals: Arrivals, method: str) -> Found:
         if kind in (ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO, ExecutorKind.TIDE):
             return analyse_events(unit, arrivals, method == "paper")
         raise RefusedError(f"no analysis knows executors of kind {kind.value}")
-    except (RefusedError, EffortError) as reason:
+    except RefusedError as reason:
         return {c.name: Local(None, reason=str(reason)) for c in unit.callbacks}, NONE
 
 
@@ -364,6 +437,38 @@ def _units(system: System, urgency: Mapping[str, int]) -> tuple[list[Unit], dict
                 for members in _by_thread(executors[0], callbacks)
             ]
     return units, refused
+
+
+def in_turn(units: Sequence[Unit]) -> list[list[Unit]]:
+    """Return the units, each after all that send it messages; those in a circle together."""
+    number = {c.name: i for i, unit in enumerate(units) for c in unit.callbacks}
+    before: list[list[int]] = []
+    after: list[list[int]] = [[] for _ in units]
+    for i, unit in enumerate(units):
+        senders = (name for topic in unit.outside_topics for name in unit.outside(topic))
+        before.append(list({number[name]: None for name in senders if name in number}))
+        for sender in before[i]:
+            after[sender].append(i)
+    order = [i for part in _reached(reversed(range(len(units))), after) for i in part][::-1]
+    return [[units[i] for i in sorted(part)] for part in _reached(order, before)]
+
+
+def _reached(starts: Iterable[int], leads_to: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Yield what each start leads to that none before it did, each after what it leads to."""
+    seen: set[int] = set()
+    for start in starts:
+        found: list[int] = []
+        stack = [(start, iter(leads_to[start]))] if start not in seen else []
+        seen.add(start)
+        while stack:
+            following = next((i for i in stack[-1][1] if i not in seen), None)
+            if following is None:
+                found.append(stack.pop()[0])
+            else:
+                seen.add(following)
+                stack.append((following, iter(leads_to[following])))
+        if found:
+            yield found
 
 
 def _by_thread(

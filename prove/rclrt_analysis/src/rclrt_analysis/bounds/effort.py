@@ -4,7 +4,7 @@
 
 Counted are the numbers in the arrays of recurrences, about 100 million a second; what is done one
 by one counts as so many numbers as take as long. What is analysed after the effort is spent has
-no bound.
+no bound. What was found is kept until the outermost `limited` ends: nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -12,10 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 MOST = 3_000_000_000
 """The numbers that one analysis may compute: half a minute."""
+
+EACH = 1 / 3_000
+"""So much of `MOST` comes on top for each callback; other callbacks before it leave that much."""
+
+KEPT = 50_000
+"""Bounds of callbacks that are kept at most; then all are forgotten."""
 
 ITEM = 50
 """What one number costs that is not in an array."""
@@ -34,30 +41,52 @@ class EffortError(Exception):
         )
 
 
+class Memory(dict[Any, Any]):
+    """What was found, by all that it depends on; `cut`: the effort was too little for something."""
+
+    callbacks = 0
+    cut = False
+
+    def count(self, callbacks: int) -> None:
+        """Note that so many bounds more are kept."""
+        self.callbacks += callbacks
+        if self.callbacks > KEPT:
+            self.clear()
+            self.callbacks = 0
+
+
 @dataclass
 class Effort:
-    """How many numbers are left."""
+    """How many numbers are left, and what was found."""
 
-    left: int
+    left: float
+    memory: Memory = field(default_factory=Memory)
 
 
 _current: ContextVar[Effort | None] = ContextVar("_current", default=None)
 
 
 @contextmanager
-def limited(analyses: float = 1) -> Iterator[Effort]:
-    """Let what is computed within spend so many times `MOST`, and no more than is left outside."""
+def limited(analyses: float = 1, others: float = 0) -> Iterator[Effort]:
+    """Let what is computed within spend so many times `MOST`, and no more than is left outside.
+
+    Parameters
+    ----------
+    others
+        Of what is left outside, others get so many times as much.
+    """
     outer = _current.get()
-    most = int(analyses * MOST)
-    most = most if outer is None else min(most, outer.left)
-    effort = Effort(most)
+    most = analyses * MOST
+    if outer is not None:
+        most = max(0, min(most, outer.left / (1 + others)))
+    effort = Effort(most) if outer is None else Effort(most, outer.memory)
     token = _current.set(effort)
     try:
         yield effort
     finally:
         _current.reset(token)
         if outer is not None:
-            outer.left -= most - effort.left
+            outer.left -= most - max(0, effort.left)
 
 
 def spend(numbers: int) -> None:

@@ -25,7 +25,7 @@ A job that may be overtaken by the next of its origin is taken to end with the w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,7 @@ from rclrt_analysis.bounds.activation import (
     gap_of_pairs,
     gap_of_sets,
 )
-from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
+from rclrt_analysis.bounds.busy_window import BLOCK, Demand, Responses, responses
 from rclrt_analysis.bounds.effort import CALLBACK, ITEM, spend
 from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.result import Local, RefusedError
@@ -150,7 +150,7 @@ def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
     """Return which callback releases which, given how messages come from outside."""
     graph = Graph(unit)
     number = {callback.name: i for i, callback in enumerate(unit.in_order)}
-    window = max((c.period or 0 for c in unit.system.callbacks), default=0)
+    window = unit.system.longest_period
     expected: list[float] = []  # Of each callback: its releases in a window, with stored inputs.
     for x, callback in enumerate(unit.in_order):
         graph.entering.append([])
@@ -217,18 +217,27 @@ def _overtaking(unit: Unit, urgency: Ints) -> np.ndarray[Any, np.dtype[np.bool_]
     return np.array([most[thread] for thread in threads], dtype=np.int64) > urgency
 
 
-def _level(graph: Graph, urgency: int, only_overtaking: bool = False) -> Level:
-    """Return the work of this urgency or more; of this one perhaps only what overtakes."""
-    wanted = graph.urgency >= urgency
-    if only_overtaking:
-        wanted = (graph.urgency > urgency) | (wanted & graph.overtakes)
-    spend(ITEM * sum(len(children) for children in graph.children))
-    after = np.zeros(len(graph.wcet), dtype=np.int64)
-    for x in graph.inner:
-        sets_off = sum(int(graph.wcet[y] + after[y]) for y in graph.children[x] if wanted[y])
-        after[x] = min(sets_off, ENDLESS_WORK)
-    work = np.where(wanted, graph.wcet + after, 0)
-    return Level(work[graph.entries], int(work @ np.array(graph.once)), after)
+def _levels(
+    graph: Graph, urgencies: Iterable[int], only_overtaking: bool = False
+) -> dict[int, Level]:
+    """Return the work of each urgency or more; of that one itself perhaps only what overtakes."""
+    every = np.array(sorted(urgencies), dtype=np.int64)
+    found: dict[int, Level] = {}
+    rows = max(1, BLOCK // len(graph.wcet))
+    for some in (every[at : at + rows] for at in range(0, len(every), rows)):
+        wanted = graph.urgency[:, None] >= some
+        if only_overtaking:
+            wanted &= (graph.urgency[:, None] > some) | graph.overtakes[:, None]
+        spend((ITEM + len(some)) * sum(len(children) for children in graph.children))
+        after = np.zeros((len(graph.wcet), len(some)), dtype=np.int64)
+        work = np.where(wanted, graph.wcet[:, None], 0)
+        for x in graph.inner:
+            after[x] = np.minimum(work[graph.children[x]].sum(axis=0), ENDLESS_WORK)
+            work[x] += np.where(wanted[x], after[x], 0)
+        stored = np.array(graph.once) @ work
+        for i, urgency in enumerate(some.tolist()):
+            found[urgency] = Level(work[graph.entries, i], int(stored[i]), after[:, i])
+    return found
 
 
 Blocking = Callable[[Graph, int, Level], int]
@@ -317,8 +326,7 @@ def analyse_graph(
     spend(CALLBACK * (len(unit.callbacks) + len(pairs)))
     if not pairs:
         return {c.name: Local(None, reason=no_bound(ENDLESS)) for c in unit.callbacks}
-    for least in {least for _, _, least in pairs}:
-        level = _level(graph, least)
+    for least, level in _levels(graph, {least for _, _, least in pairs}).items():
         levels[least] = (level, blocking(graph, least, level))
     found = _solve(graph, pairs, levels, preemptive, any_order)
     rows: list[list[int]] = [[] for _ in ways]
@@ -383,9 +391,10 @@ def _gap_of_pairs(graph: Graph, x: int, callback: Callback, local: list[Local]) 
 def _inside(graph: Graph) -> Ints:
     """Return what a job of x sets off that may run before it has ended, ns: what preempts it."""
     inside = np.zeros(len(graph.wcet), dtype=np.int64)
-    for urgency in {int(graph.urgency[x]) for x in graph.inner}:
+    urgencies = {int(graph.urgency[x]) for x in graph.inner}
+    for urgency, level in _levels(graph, urgencies, only_overtaking=True).items():
         mine = graph.urgency == urgency
-        inside[mine] = _level(graph, urgency, only_overtaking=True).after[mine]
+        inside[mine] = level.after[mine]
     return inside
 
 
@@ -403,21 +412,17 @@ def _solve(
     every, number = np.unique(leasts, return_inverse=True)
     number = number.reshape(-1)
     found = [levels[least][0] for least in every.tolist()]
+    per_release = np.stack([level.per_release for level in found])
     by_group = np.zeros((len(found), len(groups)), dtype=np.int64)
-    for row, level in zip(by_group, found, strict=True):
-        np.add.at(row, group, level.per_release)
-    own = np.array(
-        [found[i].per_release[r] for i, r in zip(number.tolist(), rs.tolist(), strict=True)],
-        dtype=np.int64,
-    )
+    for row, one in zip(by_group, per_release, strict=True):
+        np.add.at(row, group, one)
+    own = per_release[number, rs]
     cost = by_group[number]
     cost[np.arange(len(pairs)), group[rs]] -= own
-    after = np.array(
-        [found[i].after[x] for i, x in zip(number.tolist(), xs.tolist(), strict=True)], np.int64
-    )
+    after = np.stack([level.after for level in found])[number, xs]
     if preemptive:
         after -= _inside(graph)[xs]
-    once = np.array([sum((levels[int(k)][0].stored, levels[int(k)][1])) for k in leasts], np.int64)
+    once = np.array([levels[k][0].stored + levels[k][1] for k in every.tolist()], np.int64)[number]
     once[once >= ENDLESS_WORK] = 2 * LIMIT
     alone = (graph.entries[rs] == xs) & (own == graph.wcet[xs])
     demand = Demand(

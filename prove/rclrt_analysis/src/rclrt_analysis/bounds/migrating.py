@@ -120,7 +120,7 @@ def _one_by_one(
     With `any_order` messages of one callback may overtake each other: they end with the window.
     """
     cores = len(unit.executors[0].cores)
-    limit = GIVE_UP * max(c.period or 0 for c in unit.system.callbacks)
+    limit = GIVE_UP * unit.system.longest_period
     overheads = unit.system.overheads
     volume = [task.dag.volume for task in tasks]
     parallel = [min(cores, len(task.dag.wcet)) for task in tasks]

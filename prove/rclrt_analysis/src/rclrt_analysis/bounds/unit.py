@@ -254,7 +254,7 @@ def with_jitter(
     For executors whose bounds take tasks, not graphs: what a callback releases jitters by what its
     response time varies by [Tindell94].
     """
-    longest = max((c.period or 0 for c in unit.system.callbacks), default=0)
+    longest = unit.system.longest_period
     # Any bounds that agree with their jitter hold, so it does not matter where the search begins.
     result = unit.found or {c.name: Local(c.wcet, c.wcet) for c in unit.callbacks}
     endless = {name: local for name, local in unit.found.items() if local.response is None}

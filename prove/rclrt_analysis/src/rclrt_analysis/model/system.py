@@ -342,6 +342,23 @@ class Chain:
     silent_after: int | None = None
 
 
+CONNECTIONS = (
+    "executor_of", "publishers", "successors", "paired_before", "may_never_pair", "topological",
+)  # fmt: skip
+"""What a system knows of itself that depends on executors and topics alone."""
+
+
+def _connected_alike(one: Callback, other: Callback) -> bool:
+    """Return whether data get to and from two callbacks in the same way."""
+    return one is other or (
+        (one.period is None) == (other.period is None)
+        and all(
+            getattr(one, name) == getattr(other, name)
+            for name in ("name", "executor", "triggers", "reads", "publishes", "wants_all", "pairs")
+        )
+    )
+
+
 @dataclass(frozen=True)
 class System:
     """Everything an analysis needs to know.
@@ -366,7 +383,11 @@ class System:
 
     def each(self, change: Callable[[Callback], Callback]) -> System:
         """Return the system with every callback as `change` makes it."""
-        return replace(self, callbacks=tuple(map(change, self.callbacks)))
+        changed = replace(self, callbacks=tuple(map(change, self.callbacks)))
+        if all(map(_connected_alike, self.callbacks, changed.callbacks)):
+            known = {name: self.__dict__[name] for name in CONNECTIONS if name in self.__dict__}
+            changed.__dict__.update(known)
+        return changed
 
     def but(self, name: str, **fields: Any) -> System:
         """Return the system with these values in the fields of one callback."""
@@ -376,6 +397,11 @@ class System:
     def callback_of(self) -> dict[str, Callback]:
         """Callbacks by name."""
         return {callback.name: callback for callback in self.callbacks}
+
+    @cached_property
+    def longest_period(self) -> int:
+        """The longest period of a callback, ns."""
+        return max((callback.period or 0 for callback in self.callbacks), default=0)
 
     @cached_property
     def executor_of(self) -> dict[str, Executor]:

@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from rclrt_analysis.assignment import by_chain, with_priorities
 from rclrt_analysis.bounds.activation import rates
 from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.effort import limited
 from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.model import Callback, ExecutorKind, Kind, Policy, System
 from rclrt_analysis.plan.budgets import Budgets, beside_looks, choose_budgets
@@ -62,6 +64,13 @@ KINDS = (
     (ExecutorKind.ISOLATED, Policy.EDF),
 )
 """What an open executor may be, in the order in which they are tried."""
+
+
+Tell = Callable[[str], None]
+
+
+def _quiet(_: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass
@@ -131,8 +140,10 @@ class _Choice:
 class Search:
     """Looks for a plan until its time is up."""
 
-    def __init__(self, opening: Opening, seconds: float) -> None:
+    def __init__(self, opening: Opening, seconds: float, tell: Tell = _quiet) -> None:
         self._opening = opening
+        self._tell = tell
+        self._fewest: int | None = None
         self._begin = time.monotonic()
         self._seconds = seconds
         self._longest = 0.0
@@ -152,11 +163,16 @@ class Search:
     def analyse(self, system: System) -> Result:
         """Return the bounds, and learn how long that takes."""
         begin = time.monotonic()
+        best = "" if self._fewest is None else f", at best {self._fewest} deadlines not proved"
+        self._tell(f"{self.tried} plans tried{best}")
         result = analyse(system)
+        late = len(unmet(result))
+        self._fewest = late if self._fewest is None else min(late, self._fewest)
         self.tried += 1
         self._longest = max(self._longest, time.monotonic() - begin)
         return result
 
+    @limited(math.inf)  # It ends by its time. What plans have in common is analysed once.
     def plan(self) -> Plan:
         """Return the best plan found."""
         best: _Choice | None = None
@@ -342,17 +358,23 @@ def _compressed(ranks: dict[str, int]) -> dict[str, int]:
     return {name: level[rank] for name, rank in ranks.items()}
 
 
-def make_plan(opening: Opening, seconds: float = 20.0) -> Plan:
+def make_plan(opening: Opening, seconds: float = 20.0, tell: Tell = _quiet) -> Plan:
     """Return the best plan that is found in so many seconds, checked by the simulator.
+
+    Parameters
+    ----------
+    tell
+        Gets a line about the search before each analysis.
 
     Raises
     ------
     PlacementError
         There are too few CPUs for the executors.
     """
-    plan = Search(opening, seconds).plan()
+    plan = Search(opening, seconds, tell).plan()
     if plan.proved and "budgets" in opening.may_use:
         _with_budgets(plan)
+    tell("simulating the plan")
     check_by_simulation(plan)
     return plan
 

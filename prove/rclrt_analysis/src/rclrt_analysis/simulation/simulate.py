@@ -8,6 +8,7 @@ is released when another ends takes part in the choice. Same model, same seed, s
 
 from __future__ import annotations
 
+import gc
 import heapq
 import random
 from collections.abc import Callable
@@ -63,6 +64,8 @@ class Clock:
         urgency = urgencies(system)
         self._callbacks = system.callbacks
         self._dispatch = system.overheads.dispatch
+        self._transport = system.overheads.transport
+        self._wake = system.overheads.wake
         # No executor derives that of the middleware's threads, so neither is it asked for here.
         self.urgency = [ABOVE_ALL if is_receiver(c) else urgency[c.name] for c in system.callbacks]
         self._events: list[tuple[int, int, int, Callable[[], None]]] = []
@@ -89,15 +92,21 @@ class Clock:
 
     def go(self) -> Run:
         """Run until the horizon and until what was released before it has ended."""
-        events = self._events
-        while events:
-            time, _, _, action = heapq.heappop(events)
-            if time > self.horizon:
-                break
-            self.now = time
-            action()
-            if self._count > MAX_EVENTS:
-                raise SimulationError(f"more than {MAX_EVENTS} events; shorten the simulation")
+        events, horizon, following = self._events, self.horizon, heapq.heappop
+        collects = gc.isenabled()
+        gc.disable()  # All jobs stay, so there is nothing to collect among them.
+        try:
+            while events:
+                time, _, _, action = following(events)
+                if time > horizon:
+                    break
+                self.now = time
+                action()
+                if self._count > MAX_EVENTS:
+                    raise SimulationError(f"more than {MAX_EVENTS} events; shorten the simulation")
+        finally:
+            if collects:
+                gc.enable()
         return self.run
 
     def next_number(self) -> int:
@@ -151,7 +160,7 @@ class Clock:
         """Note that a job starts now and reads its topics."""
         job.start = self.now
         self._fan_in(job)
-        for topic in self.system.callbacks[job.callback].reads:
+        for topic in self._callbacks[job.callback].reads:
             if topic in self._latest:
                 job.sources.append(self._latest[topic])
 
@@ -159,7 +168,7 @@ class Clock:
         """Have a job bring together what its group has taken, by the earliest deadline of it."""
         callback = self._callbacks[job.callback]
         job.own_deadline = job.deadline
-        if callback.deadline is None:
+        if callback.deadline is None and (callback.group or callback.wants_all):
             taken = self._taken.get((callback.executor, callback.group), {})
             others = [due for index, due in taken.items() if index != job.callback]
             joined = [source.deadline for source in job.sources] if callback.wants_all else []
@@ -168,10 +177,12 @@ class Clock:
     def _hand_on(self, job: Job) -> None:
         """Note that what a group had taken was handed on, or that a job has taken something."""
         callback = self._callbacks[job.callback]
+        if not callback.group:
+            return
         group = (callback.executor, callback.group)
         if callback.publishes:
             self._taken.pop(group, None)
-        elif callback.deadline is None and callback.group:
+        elif callback.deadline is None:
             self._taken.setdefault(group, {})[job.callback] = job.own_deadline
 
     def publish_inside(self, job: Job) -> None:
@@ -191,8 +202,8 @@ class Clock:
         if job.published:
             return
         job.published = True
-        transport = self.system.overheads.transport
-        for topic in self.system.callbacks[job.callback].publishes:
+        transport = self._transport
+        for topic in self._callbacks[job.callback].publishes:
             if transport:
                 delay = self.between(0, transport) if self.options.random_work else transport
                 # Messages of one topic do not overtake each other.
@@ -206,7 +217,7 @@ class Clock:
         """Hand a message to all that wait for it."""
         self._latest[topic] = job
         for index in self._readers.get(topic, ()):
-            callback = self.system.callbacks[index]
+            callback = self._callbacks[index]
             if callback.pairs != "newest":
                 self._by_stamps(index, topic, job)
                 continue
@@ -233,12 +244,15 @@ class Clock:
 
     def _release(self, index: int, job: Job, by: Job) -> None:
         """Release a job; another core than that of the job that published turns to it later."""
-        wake = self.system.overheads.wake
+        wake = self._wake
+        if not wake:
+            self.release_to[index](job)
+            return
         here, there = (
             self.system.executor_of[self.system.callbacks[one].executor].cores
             for one in (by.callback, index)
         )
-        if wake and (here != there or len(here) > 1):
+        if here != there or len(here) > 1:
             # A core that turns to a callback finds its oldest job.
             self._woken[index] = max(self.now + self.between(0, wake), self._woken.get(index, 0))
             self.at(self._woken[index], RELEASE, partial(self.release_to[index], job))

@@ -103,6 +103,8 @@ class Cores:
 
     def _account(self) -> None:
         elapsed = self._clock.now - self._since
+        if not elapsed:
+            return
         self._since = self._clock.now
         for core, job in self._running.items():
             if core not in self._stolen:
@@ -111,7 +113,8 @@ class Cores:
     def _key(self, job: Job) -> tuple[int, ...]:
         # What is not ordered by deadlines beside them precedes them: no deadline is before 0.
         first = job.deadline if job.callback in self._edf else -job.urgency
-        return (first, id(job) not in self._ahead, job.release, job.sequence)
+        behind = not self._ahead or id(job) not in self._ahead
+        return (first, behind, job.release, job.sequence)
 
     def _thread(self, job: Job) -> str:
         """Return whose threads run it: those of its group, or of its pool."""
@@ -126,6 +129,8 @@ class Cores:
         threads gets a job is a matter of chance.
         """
         clock = self._clock
+        if not clock.options.random_work:
+            return
         waiting = [
             job
             for job in self._jobs
@@ -134,12 +139,15 @@ class Cores:
             and self._thread(job) == self._thread(ended)
         ]
         following = min(waiting, key=self._key, default=ended)
-        may = following.urgency < ended.urgency and clock.options.random_work
-        if may and clock.random.random() < 0.5:
+        if following.urgency < ended.urgency and clock.random.random() < 0.5:
             self._ahead.add(id(following))
 
-    def _candidates(self) -> list[tuple[tuple[int, ...], Job]]:
-        """Return of each group the one that may run, with the best key of all that wait for it."""
+    def _chosen(self) -> list[Job]:
+        """Return what runs: of each group one may, with the best key of all that wait for it."""
+        if self._cores == 1 and self._jobs:
+            first = min(self._jobs, key=self._key) if len(self._jobs) > 1 else self._jobs[0]
+            held = first.callback != RELEASING
+            return [self._holder.get(self._group(first.callback), first) if held else first]
         best: dict[str, tuple[tuple[int, ...], Job]] = {}
         for job in self._jobs:
             group = self._group(job.callback) if job.callback != RELEASING else f"\0{job.sequence}"
@@ -147,13 +155,14 @@ class Cores:
             known = best.get(group)
             if known is None or key < known[0]:
                 best[group] = (key, self._holder.get(group, job))
-        return sorted(best.values(), key=lambda one: one[0])
+        every = sorted(best.values(), key=lambda one: one[0])
+        return [job for _, job in every[: self._cores]]
 
     def _choose(self) -> None:
         clock = self._clock
         self._planned = -1
         self._account()
-        chosen = [job for _, job in self._candidates()[: self._cores]]
+        chosen = self._chosen()
         before = self._running
         free = [core for core in range(self._cores) if before.get(core) not in chosen]
         if self._stolen:
@@ -211,8 +220,8 @@ class Cores:
         Jobs that were preempted after their last step, and those without any work. That comes
         before what is released at this instant: a wait for a core to do nothing has no length.
         """
-        while True:
-            chosen = [job for _, job in self._candidates()[: self._cores]]
+        while any(job.remaining <= 0 for job in self._jobs):
+            chosen = self._chosen()
             there = [job for job in chosen if job.callback != RELEASING and job.remaining <= 0]
             if not there:
                 return

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from rclrt_tools.arguments import positive, writable_file
@@ -63,11 +65,24 @@ def run(arguments: argparse.Namespace) -> int:
             raise ModelError(
                 [f"{arguments.model}: no plan can be proved with this model: {reasons}"]
             )
-        plan = make_plan(opening, arguments.time)
+        plan = make_plan(opening, arguments.time, _teller())
     except (ModelError, PlacementError) as error:
         print(error, file=sys.stderr)
         return 2
     return _report(plan, arguments)
+
+
+def _teller() -> Callable[[str], None]:
+    """Return what shows on a terminal how far the search is, a line a second at most."""
+    due = time.monotonic() + 1
+
+    def tell(text: str) -> None:
+        nonlocal due
+        if time.monotonic() >= due and sys.stderr.isatty():
+            due = time.monotonic() + 1
+            print(text, file=sys.stderr, flush=True)
+
+    return tell
 
 
 def _report(plan: object, arguments: argparse.Namespace) -> int:
