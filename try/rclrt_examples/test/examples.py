@@ -5,12 +5,13 @@
     RCLRT_EXAMPLES_TRACES=traces pytest ...      # the tests keep their traces there
     examples.py traces > examples.svg            # needs the variables of the tests, too
 
-A panel for each folder of traces has some 300 ms: which callback had the CPU. A bar is a job, from
-its start to its end. A more urgent one above it has the CPU meanwhile.
+A panel for each folder has some 300 ms: which callback had the CPU. A bar is a job, from its start
+to its end. A more urgent one above it has the CPU meanwhile. On a serial line a bar is a message.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -31,6 +32,7 @@ BUILD = Path(os.environ["RCLRT_BUILD_DIR"])
 SOURCE = Path(os.environ["RCLRT_SOURCE_DIR"])
 HERE = SOURCE / "try/rclrt_examples"
 RUN_S = 2.0
+BAUD = 115200
 PATIENCE_S = 60.0
 WIDTH, NAMES, ROW, MS, COLUMNS = 460, 150, 13, 300, 2
 COLORS = {"fifo": "#0b6e99", "other": "#8a8f94"}
@@ -80,7 +82,7 @@ def clean_environment() -> dict[str, str]:
 
 
 def jobs_in(folder: Path) -> dict[str, list[Job]]:
-    """Read all trace files of a folder, as far as they are written."""
+    """Read all trace files of a folder as far as they are written, and what was on a line."""
     jobs: dict[str, list[Job]] = {}
     for path in folder.glob("*.trace"):
         with suppress(TraceError):  # It has no header yet.
@@ -89,9 +91,20 @@ def jobs_in(folder: Path) -> dict[str, list[Job]]:
                 times = (int(record[name]) for name in ("release_ns", "start_ns", "end_ns"))
                 job = Job(*times, POLICIES[record["policy"]], int(record["priority"]))
                 jobs.setdefault(trace.callbacks[int(record["callback"])].name, []).append(job)
+    for path in folder.glob("line.json"):
+        for topic, end, number_of_bytes in json.loads(path.read_text(encoding="utf-8")):
+            start = end - number_of_bytes * 10 * 1_000_000_000 // BAUD
+            policy, priority = ("fifo", 1) if topic == "stop" else ("other", 0)
+            jobs.setdefault(topic, []).append(Job(start, start, end, policy, priority))
     for of_one in jobs.values():
         of_one.sort(key=lambda job: job.start)
     return jobs
+
+
+def kept_for_the_picture(name: str) -> Path | None:
+    """Return where an example leaves what the picture needs, if that is asked for and not there."""
+    keep = os.environ.get("RCLRT_EXAMPLES_TRACES")
+    return kept if keep and not (kept := Path(keep) / name).exists() else None
 
 
 def run(
@@ -102,9 +115,7 @@ def run(
     once_started: Callable[[], None] = lambda: None,
 ) -> Run:
     """Run a command for two seconds, or longer until each callback has had so many jobs."""
-    keep = os.environ.get("RCLRT_EXAMPLES_TRACES")  # For the picture.
-    if keep and not (kept := Path(keep) / Path(command[0]).name).exists():
-        traces = kept
+    traces = kept_for_the_picture(Path(command[0]).name) or traces
     with (
         tempfile.TemporaryFile("w+") as output,
         subprocess.Popen(
@@ -163,8 +174,12 @@ def panel(title: str, jobs: dict[str, list[Job]]) -> tuple[list[str], int]:
     """Return the lines of a panel and its height: the most urgent callback on top."""
     rows = {name: all_ for name, all_ in jobs.items() if shown(name)}
     order = sorted(rows, key=lambda name: -max(job.priority for job in rows[name]))
-    # From the middle of the longest job that has a whole picture behind it.
-    longest = max((j for all_ in rows.values() for j in all_), key=lambda j: j.end - j.start)
+    # Around the longest job that has the most urgent callback near it.
+    urgent = [job.start for job in rows[order[0]]]
+    longest = max(
+        (job for all_ in rows.values() for job in all_),
+        key=lambda j: (any(abs(at - j.start) < MS * 400_000 for at in urgent), j.end - j.start),
+    )
     began = (longest.start + longest.end) // 2 - MS * 500_000
     lines = [f'<text class="t" x="0" y="10">{escape(title)}</text>']
     scale = (WIDTH - NAMES - 10) / (MS * 1e6)

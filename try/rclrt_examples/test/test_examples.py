@@ -8,6 +8,7 @@ Nothing here depends on how long something took, but on what came first.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import resource
@@ -28,6 +29,7 @@ from examples import (
     SOURCE,
     Job,
     clean_environment,
+    kept_for_the_picture,
     needs_real_time,
     program,
     run,
@@ -150,6 +152,10 @@ def test_emergency_stop_overtakes_the_reports_that_wait_for_the_line() -> None:
     finally:
         bench.close()
     came.sort()
+    if folder := kept_for_the_picture("emergency_stop"):
+        folder.mkdir(parents=True)
+        of_line = [(topic, at, 24 if topic == "stop" else 208) for at, topic, _ in came]
+        (folder / "line.json").write_text(json.dumps(of_line), encoding="utf-8")
     stops = [(number, at) for at, (_, topic, number) in enumerate(came) if topic == "stop"]
     for number, at in stops:
         later = {report for _, topic, report in came[at:] if topic == "motors"}
