@@ -286,11 +286,6 @@ def test_no_option_answers_with_the_name_of_a_function(parser: argparse.Argument
             assert not error.message.startswith("invalid ")
 
 
-def test_an_empty_line_completes_to_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--complete"]) == 0
-    assert "watch \n" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("text", ["0.4", "61", "nan", "-inf"])
 def test_a_number_out_of_its_range_is_refused(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match=f"{text} is not from 0.5 to 60 s"):

@@ -137,6 +137,7 @@ def test_a_sourced_installation_is_used(installed: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("line", "among"),
     [
+        ("", "watch"),
         ("rclrt an", "analyze"),
         ("rclrt trace ", "advise"),
         ("rclrt trace export --per", "--perfetto"),
@@ -146,8 +147,8 @@ def test_a_sourced_installation_is_used(installed: Path, tmp_path: Path) -> None
 def test_the_shell_can_ask_what_may_follow(
     installed: Path, tmp_path: Path, line: str, among: str
 ) -> None:
-    point = str(len(line))
-    done = rclrt(installed, tmp_path, "--complete", COMP_LINE=f"{line} x", COMP_POINT=point)
+    said = {"COMP_LINE": f"{line} x", "COMP_POINT": str(len(line))} if line else {}
+    done = rclrt(installed, tmp_path, "--complete", **said)
     assert f"{among} " in done.stdout.splitlines(), done.stderr
     text = (installed / "share/bash-completion/completions/rclrt").read_text(encoding="utf-8")
     assert "complete -o default -C 'rclrt --complete' rclrt\n" in text
