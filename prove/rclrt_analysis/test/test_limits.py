@@ -346,3 +346,17 @@ def test_a_hard_executor_leaves_the_others_their_effort(monkeypatch: pytest.Monk
     result = analysed(executors, *hard, *easy)
     assert [one.name for one in result.callbacks if one.bound is not None] == ["t0", "t1", "t2"]
     assert "was spent. Reduce" in reason(result)
+
+
+def test_executors_that_send_to_each_other_have_bounds_in_any_order() -> None:
+    """A join that has not heard from the other one yet is not one whose messages nothing bounds."""
+    two = ["{name: e, kind: priority_events}", "{name: f, kind: priority_events, cores: [1]}"]
+    lines = [
+        timer("a", 20, 3, 2),
+        subscription("j", 1, "a, b", ", priority: 1, activation: all"),
+        timer("b", 30, 4, 2).replace("executor: e", "executor: f"),
+        subscription("c", 2, "j", ", priority: 3").replace("executor: e", "executor: f"),
+    ]
+    found = [bounds(analysed(", ".join(order), *lines, rest=LATE)) for order in (two, two[::-1])]
+    assert found[0] == found[1]
+    assert None not in found[0].values()

@@ -267,7 +267,8 @@ def is_ours(kind: ExecutorKind) -> bool:
 def _cut(arrivals: dict[str, Activation], limit: int) -> None:
     """Forget what grows without end: jitter above the limit, all of it if that is 0."""
     for topic, activation in list(arrivals.items()):
-        if not limit or any(stream.jitter > limit for stream in activation.streams):
+        late = (s for s in activation.streams if s.period < _NEVER.streams[0].period)
+        if not limit or any(stream.jitter > limit for stream in late):
             del arrivals[topic]
 
 
@@ -440,7 +441,10 @@ def _units(system: System, urgency: Mapping[str, int]) -> tuple[list[Unit], dict
 
 
 def in_turn(units: Sequence[Unit]) -> list[list[Unit]]:
-    """Return the units, each after all that send it messages; those in a circle together."""
+    """Return the units, each after all that send it messages; those in a circle together.
+
+    Of those in a circle in an order in which few messages go backwards.
+    """
     number = {c.name: i for i, unit in enumerate(units) for c in unit.callbacks}
     before: list[list[int]] = []
     after: list[list[int]] = [[] for _ in units]
@@ -450,7 +454,9 @@ def in_turn(units: Sequence[Unit]) -> list[list[Unit]]:
         for sender in before[i]:
             after[sender].append(i)
     order = [i for part in _reached(reversed(range(len(units))), after) for i in part][::-1]
-    return [[units[i] for i in sorted(part)] for part in _reached(order, before)]
+    place = {i: at for at, i in enumerate(order)}
+    parts = _reached(order, before)
+    return [[units[i] for i in sorted(part, key=place.__getitem__)] for part in parts]
 
 
 def _reached(starts: Iterable[int], leads_to: Sequence[Sequence[int]]) -> Iterator[list[int]]:
