@@ -72,7 +72,7 @@ def sensitivity(system: System, method: str = "exact") -> Margins:
         wcet: dict[str, int | None] = {}
         period: dict[str, int | None] = {}
         # What one may change by is often about what the one before it may.
-        more = less = float(max((c.period or 0 for c in system.callbacks), default=0))
+        more = less = 0.0
         for i, callback in enumerate(system.callbacks):
             wcet[callback.name] = longest = _wcet(system, i, late, now, more) if now.met else None
             more = max(1, (longest or 0) - callback.wcet)
@@ -131,9 +131,10 @@ def _largest(
 ) -> int:
     """Return a value in [low, high] that meets, close to the largest.
 
-    Lateness grows piece by piece along straight lines. So a step goes to where the line between two
-    values meets a deadline. Where that does not halve what is left, because lateness leaps, steps
-    go to the guess, and then to the middle.
+    The first two steps go to both sides of the guess, if there is one. Lateness grows piece by
+    piece along straight lines. So a step goes to where the line between two values meets a
+    deadline. Where that does not halve what is left, because lateness leaps, steps go to the
+    middle.
 
     Parameters
     ----------
@@ -144,9 +145,10 @@ def _largest(
     guess
         How far it may be to the answer.
     """
-    guesses = [low + int(guess) + max(1, (high - low) >> STEPS), low + int(guess)]
     exact = max(1, (high - low) >> STEPS)
-    step, top = max(exact, int(min(first, high - low))), high
+    guessed = low + int(guess) if guess else high
+    far, top = max(exact, int(min(first, high - low))), high
+    step = min(int(guess) + exact, far) if guess else far
     at_top = _UNKNOWN
     while True:
         value = min(high, low + step)
@@ -154,18 +156,19 @@ def _largest(
         if not at_top.met:
             top = value
             break
-        low, at_low, step = value, at_top, 2 * step
+        low, at_low, step, far = value, at_top, max(far, 2 * step), 0
         if value == high:
             return high
     tries = LINES
     while top - low > exact:
         left = top - low
-        if tries:
+        if low < guessed < top:
+            value, guessed = guessed, high
+        elif tries:
             # Just below, so that the step after it settles the matter.
             value = _crossing(low, top, at_low.of, at_top.of) - exact // 2
         else:
-            value = guesses.pop() if guesses else low
-            value = value if low < value < top else low + left // 2
+            value = low + left // 2
         value = min(max(value, low + exact), top - 1)
         at_value = late(value)
         if at_value.met:
