@@ -43,7 +43,7 @@ def _keys(files: list[Path]) -> int:
     found: set[str] = set()
     for path in files:
         if path.match("ros/rclrt_config/src/*.cpp") and path.name != "cie_file.cpp":
-            found |= set(re.findall(r'\.\w+\(\s*"([a-z_]+)"', _text(path)))
+            found |= set(re.findall(r'\.\w+(?:<[\w:]+>)?\(\s*"([a-z_]+)"', _text(path)))
     return len(found)
 
 

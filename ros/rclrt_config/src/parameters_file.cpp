@@ -352,7 +352,7 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     field.value, "executor",
     {"policy", "max_threads", "attributes", "middleware_thread", "middleware_threads", "threads",
      "timer_thread", "lock_memory", "stack_size", "capacity_percent", "deadline_scheduler", "wait",
-     "spin", "spin_cpu_percent", "beat"});
+     "spin", "beat"});
   const auto percent = [](const std::optional<int64_t> & number) {
     return number ? std::optional(static_cast<double>(*number) / 100) : std::nullopt;
   };
@@ -405,8 +405,7 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
         "wait",
         {{"block", Waiting::kBlock}, {"spin", Waiting::kSpin}, {"adaptive", Waiting::kAdaptive}})),
     waiting(&WaitingOptions::spin, map.duration("spin")),
-    waiting(&WaitingOptions::beat, beat),
-    waiting(&WaitingOptions::max_share, percent(map.integer("spin_cpu_percent", 1, 100)))};
+    waiting(&WaitingOptions::beat, beat)};
   document_.executors.push_back(entry);
 }
 

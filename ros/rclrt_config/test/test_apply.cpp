@@ -316,7 +316,6 @@ TEST(Apply, each_field_of_an_executor_arrives)
     "        capacity_percent: 190\n"
     "        wait: adaptive\n"
     "        spin: 200us\n"
-    "        spin_cpu_percent: 40\n"
     "        timer_thread: {scheduling_policy: fifo, priority: 91}\n"
     "        middleware_thread: {scheduling_policy: fifo, priority: 90, cpu_affinity: [3]}\n"
     "        middleware_threads: {receive: {scheduling_policy: fifo, priority: 70}}\n"
@@ -331,7 +330,6 @@ TEST(Apply, each_field_of_an_executor_arrives)
   EXPECT_DOUBLE_EQ(options.capacity, 1.9);
   EXPECT_EQ(options.waiting.kind, rclrt_core::Waiting::kAdaptive);
   EXPECT_EQ(options.waiting.spin, std::chrono::microseconds(200));
-  EXPECT_DOUBLE_EQ(options.waiting.max_share, 0.4);
   EXPECT_EQ(to_string(options.timer_thread), "fifo, priority 91");
   const auto threads = configuration.threads();
   ASSERT_EQ(threads.size(), 2u);

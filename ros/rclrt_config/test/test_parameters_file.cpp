@@ -247,7 +247,6 @@ TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
     {"{wait: long}", 24, "Use block, spin or adaptive"},
     {"{spin: 0}", 24, "spin"},
     {"{spin: -1ms}", 24, "spin"},
-    {"{spin_cpu_percent: 101}", 36, "from 1 to 100"},
     {"{capacity_percent: 0}", 36, "Count percent of one CPU"},
     {"{timer_thread: 5}", 32, "timer_thread: it must be a map"},
     {"{beat: 10us}", 24, "beat is below 50us"},
