@@ -27,6 +27,7 @@ from random_systems import (
 from rclrt_analysis.bounds import burst, graph
 from rclrt_analysis.bounds.activation import Activation, Stream
 from rclrt_analysis.bounds.analyse import analyse
+from rclrt_analysis.bounds.effort import limited
 from rclrt_analysis.bounds.result import Local
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.model import (
@@ -312,6 +313,52 @@ def test_no_simulated_response_exceeds_its_bound(case: str) -> None:
         f"\n{case}: {tally.systems} systems, {tally.task_runs} jobs, {tally.chain_runs} chains, "
         f"bound / worst seen: median {median:.2f}, p90 {p90:.2f}, none {none:.0%}"
     )
+
+
+def changed(rng: random.Random, system: System) -> System:
+    """Return the system with another value in one place."""
+    c = rng.choice([c for c in system.callbacks if not c.repeats])
+    topics = [topic for other in system.callbacks for topic in other.triggers]
+    of_callbacks: list[dict[str, Any]] = [
+        {"wcet": 1 + c.wcet // 2},
+        {"period": None if c.period is None else c.period * rng.choice([2, 3])},
+        {"jitter": c.jitter + 1},
+        {"deadline": c.deadline and c.deadline + 1},
+        {"priority": rng.randint(1, 9)},
+        {"publish_least": 0, "publish_most": c.wcet},
+        {"publishes": c.publishes if c.triggers else (*c.publishes, *topics[-1:])},
+    ]
+    costs = {rng.choice(["late", "transport", "wake", "stolen"]): rng.choice([1, 2])}
+    executor = system.executor_of[c.executor]
+    others: list[dict[str, Any]] = [
+        {"policy": rng.choice(list(Policy))},
+        {"release": RE if executor.release is not RE else Release.RELEASE_ONLY},
+        {"threads": rng.choice([1, 2])},
+    ]
+    of_executors = [
+        tuple(replace(executor, **other) if e == executor else e for e in system.executors)
+        for other in others
+    ]
+    return rng.choice(
+        [
+            *(system.but(c.name, **fields) for fields in of_callbacks),
+            *(replace(system, executors=executors) for executors in of_executors),
+            replace(system, overheads=replace(system.overheads, window=50, **costs)),
+            replace(system, distro=rng.choice(["foxy", "humble", "rolling"])),
+        ]
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_was_found_of_one_system_is_not_taken_for_that_of_another(case: str) -> None:
+    method, rng = method_of(case), random.Random(f"{case} changed")
+    for _ in range(int(EFFORT)):
+        systems = [CASES[case](rng)]
+        for _ in range(6):
+            systems.append(changed(rng, systems[rng.randrange(len(systems))]))
+        with limited():
+            together = [analyse(system, method) for system in systems]
+        assert together == [analyse(system, method) for system in systems]
 
 
 def without(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
