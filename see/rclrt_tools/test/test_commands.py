@@ -262,6 +262,7 @@ def test_arguments_that_nobody_knows_are_refused(capsys: pytest.CaptureFixture[s
         ("model calibrate --cpus 0,-1", "'0,-1' is no list of CPUs such as 0,1"),
         ("trace list surplus", "usage: ./rclrt trace list [-h]\n"),
         ("", "\n    watch     Hold what runs"),
+        ("--nonsense", "unrecognized arguments: --nonsense"),
         (f"analyze {TIMERS} --json /dev/full", "the output: No space left on device"),
     ],
 )

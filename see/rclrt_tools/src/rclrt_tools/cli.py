@@ -187,7 +187,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     is_scx = words[:1] == ["scx"] and not places.by_script()
     if is_scx and (scx := places.installed("rclrt_scx", "scx")):  # It reads its options itself.
         os.execv(scx, [str(scx), *words[1:]])
-    arguments = build_parser().parse_args(words)
+    parser = build_parser()
+    first = next((word for word in words if word != "--check"), "")
+    if first.startswith("-") and first not in ("--version", "--help", "-h"):
+        parser.error(f"unrecognized arguments: {first}")
+    arguments = parser.parse_args(words)
     if not arguments.check:
         return run(arguments) if places.by_script() else _run_installed(arguments, words)
     print(*_needs(arguments))
