@@ -40,16 +40,18 @@ if(RCLRT_SANITIZE STREQUAL "")
 elseif(RCLRT_SANITIZE STREQUAL "address")
   set(RCLRT_SANITIZE_FLAGS
     -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-  list(APPEND RCLRT_SANITIZE_LINK_FLAGS -static-libasan)
 elseif(RCLRT_SANITIZE STREQUAL "thread")
   set(RCLRT_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer)
-  list(APPEND RCLRT_SANITIZE_LINK_FLAGS -static-libtsan)
   # gcc has no model of a bare fence under this sanitizer and says so at every one.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND RCLRT_WARNINGS -Wno-tsan)
   endif()
 else()
   message(FATAL_ERROR "RCLRT_SANITIZE is '${RCLRT_SANITIZE}': use '', 'address' or 'thread'")
+endif()
+if(RCLRT_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")  # With clang it is static anyway.
+  string(SUBSTRING ${RCLRT_SANITIZE} 0 1 first)
+  list(APPEND RCLRT_SANITIZE_LINK_FLAGS -static-lib${first}san)
 endif()
 
 function(rclrt_compile_options target)

@@ -17,7 +17,7 @@
  * system call lets no less urgent thread run: if a real-time thread waits like that on every CPU that a less urgent
  * holder of the lock may use, the lock is never given back. */
 unsigned long __wrap__ZN11__sanitizer20internal_sched_yieldEv(void);
-__attribute__((no_sanitize("address,thread,undefined"))) unsigned long
+__attribute__((no_sanitize("address", "thread", "undefined"))) unsigned long
 __wrap__ZN11__sanitizer20internal_sched_yieldEv(void)
 {
   const struct timespec pause = {0, 20000};
