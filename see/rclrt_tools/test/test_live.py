@@ -24,7 +24,7 @@ from rclrt_tools import cli
 from rclrt_tools.live.files import Process, Running, has_owner, live_files
 from rclrt_tools.live.follow import Follower
 from rclrt_tools.live.outside import Outside
-from rclrt_tools.live.record import is_wanted, record
+from rclrt_tools.live.record import record
 from rclrt_tools.live.table import count, number, percent
 from rclrt_tools.live.threads import threads_of
 from rclrt_tools.live.top_once import to_json, to_text
@@ -270,14 +270,6 @@ def test_a_program_that_ends_while_others_look_is_no_error_and_others_are_told_i
     running: Running[Follower] = Running(begin, lambda *_: None, told.append, [tmp_path])
     assert running.look()
     assert told == [f"{tmp_path}/refused.trace: Permission denied"]
-
-
-def test_programs_are_chosen_by_name_or_number() -> None:
-    process = Process(17, 0, 0, "robot")
-    assert is_wanted(process, [])
-    assert is_wanted(process, ["17"])
-    assert is_wanted(process, ["other", "robot"])
-    assert not is_wanted(process, ["1"])
 
 
 def test_numbers_fit_their_columns() -> None:

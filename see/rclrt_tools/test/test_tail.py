@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rclrt_tools.live.follow import Tail, probed_files
+from rclrt_tools.live.follow import ProbedFiles, Tail
 from rclrt_tools.live.top_once import to_json
 from rclrt_tools.live.watch import Watch
 from rclrt_tools.trace import TraceError, layout
@@ -81,10 +81,28 @@ def sequences(tail: Tail) -> list[int]:
 def test_files_of_processes_under_the_probe_are_found_by_their_environment(talker: Probed) -> None:
     other = talker.path.with_name("talker-1.trace")
     other.touch()
-    assert talker.path.resolve() in [path.resolve() for path in probed_files()]
-    assert other.resolve() not in [path.resolve() for path in probed_files()]
+    files = ProbedFiles()
+
+    def found(path: Path) -> bool:
+        return path.resolve() in [one.resolve() for one in files.look()]
+
+    assert found(talker.path)
+    assert not found(other)
     talker.end()
-    assert talker.path.resolve() not in [path.resolve() for path in probed_files()]
+    assert not found(talker.path)
+
+
+def test_a_process_that_comes_under_the_probe_later_is_found(tmp_path: Path) -> None:
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "cwd").symlink_to(tmp_path)
+    environ, trace = tmp_path / "7" / "environ", tmp_path / f"talker-7-{0:016}.trace"
+    trace.touch()
+    environ.write_bytes(b"A=1\0NO_RCLRT_PROBE_FOLDER=.\0")
+    files = ProbedFiles(tmp_path)
+    assert files.look() == []
+    environ.write_bytes(b"A=1\0RCLRT_PROBE_FOLDER=.\0")
+    assert [trace] in [files.look() for _ in range(5)]
+    assert all(files.look() == [trace] for _ in range(5))
 
 
 def test_a_tail_passes_over_what_was_there_and_sees_the_rest_once(talker: Probed) -> None:

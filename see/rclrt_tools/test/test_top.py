@@ -23,7 +23,7 @@ from rclrt_tools.live.follow import Follower
 from rclrt_tools.live.short_names import cells
 from rclrt_tools.live.top_once import to_json, to_text
 from rclrt_tools.live.top_tables import tables
-from rclrt_tools.live.watch import Snapshot, Thread, Watch
+from rclrt_tools.live.watch import PROBES_NS, Snapshot, Thread, Watch
 from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import RECORD
 
@@ -226,6 +226,9 @@ def test_the_more_records_come_the_more_often_they_are_read(robot: Robot) -> Non
             busy.job(0, 1)
         watch.poll()
     assert watch.pause_ns == 20 * MS
+    idle = Watch([], 1, [robot.folder / "none"])
+    idle.poll()
+    assert idle.pause_ns == PROBES_NS  # It looks for no new ones before that.
 
 
 def test_a_timer_that_has_fallen_silent_is_a_finding(robot: Robot) -> None:

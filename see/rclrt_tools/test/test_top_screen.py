@@ -22,6 +22,7 @@ from rclrt_tools.live.watch import Watch
 pytest.importorskip("textual", reason="textual is not installed: top has no screen")
 
 from rclrt_tools.live.top_screen import Grid, Page, Top
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -160,6 +161,20 @@ def test_keys_move_and_the_cursor_stays_on_the_screen(live: Path) -> None:
     on_screen(live, test)
 
 
+def test_only_lines_that_have_changed_are_drawn(
+    live: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(app: Top, pilot: Pilot[Any]) -> None:
+        drawn: list[Region] = []
+        monkeypatch.setattr(app.query_one(Grid), "refresh", lambda *lines: drawn.extend(lines))
+        app._show()
+        assert drawn == []
+        await pilot.press("down")
+        assert drawn == [Region(0, 1, 80, 1), Region(0, 2, 80, 1)]
+
+    on_screen(live, test, delay_s=60.0)
+
+
 def test_views_pages_and_the_end(live: Path) -> None:
     async def test(app: Top, pilot: Pilot[Any]) -> None:
         for key, title in (("2", "threads"), ("tab", "processes"), ("tab", "findings")):
@@ -271,9 +286,6 @@ class Terminal:
             time.sleep(0.1)
         raise AssertionError(f"{texts} are not on the screen:\n{shown}")
 
-    def title(self) -> str:
-        return self._do("display-message", "-p", "#{pane_title}")
-
     def end(self) -> None:
         self._do("kill-server")
 
@@ -321,24 +333,6 @@ def test_in_a_terminal_keys_work_and_the_end_leaves_it_clean(
     screen.press("q")
     shown = screen.until("ended 0")
     assert "n_1" not in shown
-
-
-def test_in_a_terminal_names_are_obeyed_by_nobody(
-    tmp_path: Path, terminal: Callable[..., Terminal]
-) -> None:
-    program = Program(tmp_path / "live", program=HOSTILE)
-    program.callback(1, HOSTILE)
-    screen = terminal(tmp_path / "live", (140, 40))
-    screen.until("?]0;owned", "…", "q quit")
-    screen.press("Enter")
-    screen.until("?]0;owned??[31m/red?[2J??[bold]x[/bold]", "name of the callback")
-    screen.press("q")
-    screen.until("q quit")
-    assert "owned" not in screen.title()
-    screen.press("3")
-    screen.until("?]0;owned", "EXECUTORS")
-    screen.press("q")
-    screen.until("ended 0")
 
 
 @pytest.mark.parametrize(

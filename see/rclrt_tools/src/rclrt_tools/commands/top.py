@@ -46,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--delay",
         "-d",
         type=_positive,
-        default=1.0,
+        default=2.0,
         metavar="S",
-        help="time between two screens (1)",
+        help="time between two screens (2)",
     )
     parser.add_argument(
         "--for",

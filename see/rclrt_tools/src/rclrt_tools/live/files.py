@@ -134,7 +134,8 @@ def directories() -> list[Path]:
     user = os.geteuid()
     if user != 0:
         return [SHARED / f"rclrt-{user}", Path(f"/run/user/{user}/rclrt")]
-    return [*sorted(SHARED.glob("rclrt-*")), *sorted(Path("/run/user").glob("*/rclrt"))]
+    there = sorted(name for name in os.listdir(SHARED) if name.startswith("rclrt-"))  # noqa: PTH208
+    return [*(SHARED / name for name in there), *sorted(Path("/run/user").glob("*/rclrt"))]
 
 
 def live_files(places: Iterable[Path] | None = None) -> list[Path]:

@@ -22,26 +22,40 @@ from rclrt_tools.trace.layout import RECORD, Entry, Records, TraceError
 MOST_BYTES = 1 << 24
 """Bytes of records that are read at once."""
 
-FOLDER = b"RCLRT_PROBE_FOLDER="
+FOLDER = b"\0RCLRT_PROBE_FOLDER="
 
 
-def probed_files(proc: Path = Path("/proc")) -> list[Path]:
-    """Return the trace files of processes that run under the probe and may be looked into."""
-    found: list[Path] = []
-    for process in proc.iterdir():
-        if not process.name.isdecimal():
-            continue
-        try:
-            settings = (process / "environ").read_bytes().split(b"\0")
-            folder = next((s[len(FOLDER) :] for s in settings if s.startswith(FOLDER)), None)
-            if folder is None:
+class ProbedFiles:
+    """Finds the trace files of processes that run under the probe and may be looked into."""
+
+    def __init__(self, proc: Path = Path("/proc")) -> None:
+        self._proc = proc
+        self._others: set[str] = set()
+        self._turn = 0
+
+    def look(self) -> list[Path]:
+        """Return them. A process that had none is asked again at every fifth look only."""
+        self._turn += 1
+        found: list[Path] = []
+        there = set(filter(str.isdecimal, os.listdir(self._proc)))  # noqa: PTH208
+        self._others &= there
+        for process in there:
+            if process in self._others and (int(process) + self._turn) % 5:
                 continue
-            place = (process / "cwd").readlink() / os.fsdecode(folder)
-            name = re.compile(rf".*-{process.name}-[0-9a-f]{{16}}(\.\d+)?\.trace")
-            found += [path for path in place.iterdir() if name.fullmatch(path.name)]
-        except (OSError, ValueError):
-            continue
-    return sorted(found)
+            self._others.add(process)
+            try:
+                with open(f"{self._proc}/{process}/environ", "rb", buffering=0) as file:  # noqa: PTH123
+                    _, is_probed, folder = (b"\0" + file.read()).partition(FOLDER)
+                if not is_probed:
+                    continue
+                self._others.remove(process)
+                cwd = (self._proc / process / "cwd").readlink()
+                place = cwd / os.fsdecode(folder.partition(b"\0")[0])
+                name = re.compile(rf".*-{process}-[0-9a-f]{{16}}(\.\d+)?\.trace")
+                found += [path for path in place.iterdir() if name.fullmatch(path.name)]
+            except (OSError, ValueError):
+                continue
+        return sorted(found)
 
 
 class _Growing:

@@ -5,14 +5,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from rclrt_tools.live.files import BORN, STATE, printable, proc_text, stat_of
 from rclrt_tools.trace import layout
 
 MAX_THREADS = 4096
+OF_STATUS = re.compile(r"^(Cpus_allowed_list|\w*voluntary_ctxt_switches):\t(.*)", re.MULTILINE)
 WORKER = "rclrt worker"
 """How an executor names its threads, which have what their jobs ask for."""
 
@@ -56,9 +57,9 @@ class Thread:
 
 def threads_of(process: int) -> list[Thread]:
     """Return those that can be read, by number."""
-    folder = Path(f"/proc/{process}/task")
+    folder = f"/proc/{process}/task"
     try:
-        numbers = sorted(int(path.name) for path in folder.iterdir())
+        numbers = sorted(map(int, os.listdir(folder)))  # noqa: PTH208
     except (OSError, ValueError):
         return []
     found = (thread_of(f"{folder}/{number}", number) for number in numbers[:MAX_THREADS])
@@ -69,8 +70,7 @@ def thread_of(folder: str, number: int) -> Thread | None:
     """Return the thread with this folder in /proc; None: it has ended."""
     try:
         name, fields = stat_of(folder)
-        text = proc_text(f"{folder}/status")
-        status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+        status = dict(OF_STATUS.findall(proc_text(f"{folder}/status")))
         policy = layout.POLICIES_OF_LINUX.get(int(fields[38]), fields[38])
         priority = {"fifo": fields[37], "rr": fields[37], "other": fields[16], "batch": fields[16]}
         return Thread(

@@ -19,6 +19,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.geometry import Region
 from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -56,13 +57,30 @@ class Order:
     top: int = 0
 
 
+class Said(Static):
+    """A text that changes no layout."""
+
+    shown = Text()
+
+    def say(self, text: Text) -> None:
+        """Draw this from now on."""
+        if text != self.shown:
+            self.shown = text
+            self.refresh()
+
+    def render(self) -> Text:
+        """Return it."""
+        return self.shown
+
+
 class Grid(Widget, can_focus=True):
-    """A table; draws the lines that are visible, whatever the number of rows."""
+    """A table; draws the lines that are visible and have changed, whatever the number of rows."""
 
     DEFAULT_CSS = "Grid { height: 1fr; }"
 
     def __init__(self) -> None:
         super().__init__()
+        self._lines: list[Strip] = []
         self.table: Table | None = None
         self.rows: list[int] = []
         self.sorting = Order("")
@@ -81,7 +99,10 @@ class Grid(Widget, can_focus=True):
         sorting.cursor = max(0, min(sorting.cursor + lines, len(self.rows) - 1))
         first = max(sorting.cursor - page + 1, min(sorting.top, sorting.cursor))
         sorting.top = max(0, min(first, len(self.rows) - page))
-        self.refresh()
+        before, self._lines = self._lines, [self._line(y) for y in range(self.size.height)]
+        for y, line in enumerate(self._lines):
+            if y >= len(before) or before[y] != line:
+                self.refresh(Region(0, y, self.size.width, 1))
 
     def on_resize(self, _: events.Resize) -> None:
         """Choose the columns that fit now."""
@@ -95,6 +116,9 @@ class Grid(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Return one line."""
+        return self._lines[y] if y < len(self._lines) else self._line(y)
+
+    def _line(self, y: int) -> Strip:
         width = self.size.width
         place = self.sorting.top + y - 1
         if self.table is None or (y and place >= len(self.rows)):
@@ -195,7 +219,7 @@ class Top(App[str]):
         self._wanted = ""
         self._idle = True
         self._paused = False
-        self._head, self._grid, self._foot = Static(id="head"), Grid(), Static(id="foot")
+        self._head, self._grid, self._foot = Said(id="head"), Grid(), Said(id="foot")
         self._asked = Input(placeholder="a part of a name, or a process; Esc: all", id="filter")
 
     def compose(self) -> ComposeResult:
@@ -240,8 +264,8 @@ class Top(App[str]):
         table, sorting = self.table, self.sorting
         rows = table.order(sorting.key, sorting.reverse, self._wanted, self._idle)
         self._grid.show(table, rows, sorting)
-        self._head.update(Text("\n").join(self._heading()))
-        self._foot.update(self._footing(len(rows)))
+        self._head.say(Text("\n").join(self._heading()))
+        self._foot.say(self._footing(len(rows)))
 
     def _heading(self) -> list[Text]:
         snapshot = self._snapshot

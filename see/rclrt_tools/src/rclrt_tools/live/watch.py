@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from rclrt_tools.live.activity import Activity
 from rclrt_tools.live.files import Process, has_owner, live_files, reason
-from rclrt_tools.live.follow import Follower, Tail, probed_files
+from rclrt_tools.live.follow import Follower, ProbedFiles, Tail
 from rclrt_tools.live.outside import Outside
 from rclrt_tools.live.record import is_wanted
 from rclrt_tools.live.threads import Thread, threads_of
@@ -161,7 +161,7 @@ class Watch:
         self._refused: set[tuple[Path, int]] = set()
         self._unreadable: dict[tuple[Path, int], str] = {}
         # `list` makes an empty one: a user that says where to look means no other places.
-        self._probed = probed or (probed_files if places is None else list)
+        self._probed = probed or (ProbedFiles().look if places is None else list)
         self._find_outside = outside or (Outside().look if places is None else lambda _: [])
         self._outside: list[Process] = []
         self._tails: set[Path] = set()
@@ -181,8 +181,11 @@ class Watch:
         for key, one in list(self._watched.items()):
             if one.followed:
                 most = max(most, self._read(key, one))
+        follows = self._chains or any(one.followed for one in self._watched.values())
         self.pause_ns = (
-            max(FEW_NS, self.pause_ns // 2)
+            PROBES_NS
+            if not follows
+            else max(FEW_NS, self.pause_ns // 2)
             if most > FEW_RECORDS
             else min(MOST_NS, self.pause_ns * 5 // 4)
         )
