@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -380,7 +381,8 @@ def without(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
         def less(of: graph.Graph, *rest: Any, **more: Any) -> dict[int, graph.Level]:
             if condition == "each way counts":
-                of.children = [sorted(set(mine)) for mine in of.children]
+                of.shape = copy(of.shape)  # It is kept for other analyses.
+                of.shape.children = [sorted(set(mine)) for mine in of.shape.children]
                 return levels(of, *rest, **more)
             return {
                 urgency: replace(level, stored=0)

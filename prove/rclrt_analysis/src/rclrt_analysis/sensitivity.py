@@ -15,17 +15,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from rclrt_analysis.bounds.activation import loads
+from rclrt_analysis.bounds.activation import loads, rates
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.effort import limited
 from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Result
-from rclrt_analysis.model import Callback, Kind, System
+from rclrt_analysis.model import Callback, Kind, Policy, System
 
 STEPS = 20
 """An answer is exact to the range of its search over two to the power of this."""
 
 LINES = 3
 """How often a straight line may mislead a search before it goes on by bisection."""
+
+STEPS_OF_PERIODS = 12
+"""The same of periods: bounds leap when one more job fits into a window, so lines tell nothing."""
+
+ROOM = 0.01
+"""Under EDF an answer may leave so much of a core free."""
 
 MAX_FACTOR = 64
 
@@ -71,15 +77,18 @@ def sensitivity(system: System, method: str = "exact") -> Margins:
         now = late(system)
         wcet: dict[str, int | None] = {}
         period: dict[str, int | None] = {}
-        # What one may change by is often about what the one before it may.
-        more = less = 0.0
+        # What is released as often on the same executor may often change by as much.
+        rate = rates(system)
+        more: dict[tuple[str, float], int] = {}
+        less: dict[tuple[str, float], int] = {}
         for i, callback in enumerate(system.callbacks):
-            wcet[callback.name] = longest = _wcet(system, i, late, now, more) if now.met else None
-            more = max(1, (longest or 0) - callback.wcet)
+            name, alike = callback.name, (callback.executor, rate[callback.name])
+            wcet[name] = longest = _wcet(system, i, late, now, more.get(alike)) if now.met else None
+            more[alike] = (longest or 0) - callback.wcet
             if callback.kind is Kind.TIMER:
-                shortest = _period(system, i, late, now, less) if now.met else None
-                period[callback.name] = shortest
-                less = max(1, (callback.period or 0) - (shortest or 0))
+                shortest = _period(system, i, late, now, less.get(alike)) if now.met else None
+                period[name] = shortest
+                less[alike] = (callback.period or 0) - (shortest or 0)
         all_wcet = _all_wcet(system, late)
         complete = effort.left > 0 and not effort.memory.cut
         return Margins(all_wcet, wcet, period, complete)
@@ -95,10 +104,13 @@ class Lateness:
         By how much each bound exceeds its deadline, ns: of all callbacks, then of all chains. Then
         by how much work exceeds what the cores of each executor can do, as a share: where that is
         so there is no bound to say how far off it is.
+    cores
+        How many of these shares there are.
     """
 
     met: bool
     of: npt.NDArray[np.float64]
+    cores: int = 1
 
 
 _UNKNOWN = Lateness(False, np.array([np.inf]))
@@ -111,7 +123,8 @@ def _lateness(system: System, result: Result) -> Lateness:
         np.inf if i.bound is None else 0 if i.deadline is None else i.bound - i.deadline
         for i in items
     ]
-    return Lateness(max(late, default=0) <= 0, np.array(late + _overload(system)))
+    over = _overload(system)
+    return Lateness(max(late, default=0) <= 0, np.array(late + over), len(over))
 
 
 def _overload(system: System) -> list[float]:
@@ -121,17 +134,22 @@ def _overload(system: System) -> list[float]:
     return list(over.values())
 
 
+Settled = Callable[[int, Lateness], bool]
+
+
 def _largest(
     low: int,
     high: int,
     late: Callable[[int], Lateness],
     at_low: Lateness,
     first: float,
-    guess: float = 0,
+    exact: int,
+    guess: int | None = None,
+    settled: Settled = lambda *_: False,
 ) -> int:
     """Return a value in [low, high] that meets, close to the largest.
 
-    The first two steps go to both sides of the guess, if there is one. Lateness grows piece by
+    The first two steps go to the guess and just above it, if there is one. Lateness grows piece by
     piece along straight lines. So a step goes to where the line between two values meets a
     deadline. Where that does not halve what is left, because lateness leaps, steps go to the
     middle.
@@ -141,38 +159,40 @@ def _largest(
     at_low
         The lateness there, where all is met.
     first
-        How far from there the first step goes.
+        How far from there the first step without a guess goes.
+    exact
+        How far the answer may be from the largest.
     guess
         How far it may be to the answer.
+    settled
+        Whether a value that meets is known to be close to the largest, given its lateness.
     """
-    exact = max(1, (high - low) >> STEPS)
-    guessed = low + int(guess) if guess else high
     far, top = max(exact, int(min(first, high - low))), high
-    step = min(int(guess) + exact, far) if guess else far
+    steps = [far] if guess is None else [far, exact, guess] if guess else [far, exact]
     at_top = _UNKNOWN
     while True:
-        value = min(high, low + step)
+        value = min(high, low + steps.pop())
         at_top = late(value)
         if not at_top.met:
             top = value
             break
-        low, at_low, step, far = value, at_top, max(far, 2 * step), 0
-        if value == high:
-            return high
+        if value == high or settled(value, at_top):
+            return value
+        far = max(2 * far, exact)
+        steps = steps or [_ahead(value - low, at_low, at_top, far)]
+        low, at_low = value, at_top
     tries = LINES
     while top - low > exact:
         left = top - low
-        if low < guessed < top:
-            value, guessed = guessed, high
-        elif tries:
-            # Just below, so that the step after it settles the matter.
-            value = _crossing(low, top, at_low.of, at_top.of) - exact // 2
-        else:
-            value = low + left // 2
+        # Just below where lines cross, so that the step after it settles the matter.
+        crossing = _crossing(low, top, at_low.of, at_top.of) - exact // 2
+        value = crossing if tries else low + left // 2
         value = min(max(value, low + exact), top - 1)
         at_value = late(value)
         if at_value.met:
             low, at_low = value, at_value
+            if settled(value, at_value):
+                break
         else:
             top, at_top = value, at_value
         if 2 * (top - low) > left + 1:
@@ -191,6 +211,13 @@ def _crossing(
     return low + int((top - low) * float(share.min(initial=1)) if over.any() else (top - low) // 2)
 
 
+def _ahead(step: int, at_low: Lateness, at_value: Lateness, far: int) -> int:
+    """Return how far on the first of the lines from one value to another meets its deadline."""
+    grown = at_value.of - at_low.of
+    over = (grown > 0) & (at_value.of < 0)
+    return int(min(-at_value.of[over] / grown[over] * step, default=far))
+
+
 def _scaled(callback: Callback, parts: int) -> Callback:
     wcet = -(-callback.wcet * parts // 1_000_000)
     return replace(callback, wcet=wcet, bcet=min(callback.bcet, wcet))
@@ -203,33 +230,60 @@ def _all_wcet(system: System, late: Late) -> float | None:
     at_none = at(0)
     if not at_none.met:
         return None
-    return _largest(0, MAX_FACTOR * 1_000_000, at, at_none, 2_000_000) / 1_000_000
+    exact = MAX_FACTOR * 1_000_000 >> STEPS
+    return _largest(0, MAX_FACTOR * 1_000_000, at, at_none, 2_000_000, exact) / 1_000_000
 
 
-def _wcet(system: System, number: int, late: Late, now: Lateness, guess: float) -> int:
+def _wcet(system: System, number: int, late: Late, now: Lateness, guess: int | None) -> int:
     callback = system.callbacks[number]
-    limit = max(other.period or 0 for other in system.callbacks) + callback.wcet + 1
+    least = callback.wcet
+    limit = max(other.period or 0 for other in system.callbacks) + least + 1
 
     def at(wcet: int) -> Lateness:
         return late(system.but(callback.name, wcet=wcet))
 
-    return _largest(callback.wcet, limit, at, now, _slack(now, number, callback), guess)
+    def settled(wcet: int, at_wcet: Lateness) -> bool:
+        # On one core each ns that a bound waits for a callback longer counts once or more often.
+        over = (at_wcet.of > now.of) & (at_wcet.of > -exact)
+        return one_core and (bool(over[: -now.cores].any()) or _full(system, at_wcet, now))
+
+    exact = max(1, (limit - least) >> STEPS)
+    one_core = all(len(executor.cores) == 1 for executor in system.executors)
+    first = _slack(now, number, callback)
+    return _largest(least, limit, at, now, first, exact, guess, settled)
 
 
-def _period(system: System, number: int, late: Late, now: Lateness, guess: float) -> int:
+def _period(system: System, number: int, late: Late, now: Lateness, guess: int | None) -> int:
     callback = system.callbacks[number]
     period = callback.period or 0
+    deadline = callback.deadline or period
 
     def at(shorter: int) -> Lateness:
         value = period - shorter
         if value < max(1, callback.wcet):
             return _UNKNOWN
-        due = min(callback.deadline or value, value)
-        return late(system.but(callback.name, period=value, deadline=due))
+        return late(system.but(callback.name, period=value, deadline=min(deadline, value)))
 
-    return period - _largest(0, period, at, now, _slack(now, number, callback), guess)
+    def settled(shorter: int, at_shorter: Lateness) -> bool:
+        # Its own deadline comes as much earlier.
+        late = period - shorter <= deadline and at_shorter.of[number] > -exact
+        return bool(late) or _full(system, at_shorter, now)
+
+    exact = max(1, period >> STEPS_OF_PERIODS)
+    first = _slack(now, number, callback)
+    return period - _largest(0, period, at, now, first, exact, guess, settled)
+
+
+def _full(system: System, at_value: Lateness, now: Lateness) -> bool:
+    """Return whether a change nearly fills a core: beyond, deadlines take long to look through."""
+    if all(executor.policy is not Policy.EDF for executor in system.executors):
+        return False
+    shares, before = (one.of[-one.cores :] for one in (at_value, now))
+    return bool(np.any((shares > before) & (shares > -ROOM)))
 
 
 def _slack(now: Lateness, number: int, callback: Callback) -> float:
-    """Return a first step: more is seldom possible."""
-    return np.inf if callback.deadline is None else -float(now.of[number])
+    """Return a first step: more is seldom possible, or if it has no deadline, some may be."""
+    if callback.deadline is not None:
+        return -float(now.of[number])
+    return float(min(-now.of[: -now.cores][now.of[: -now.cores] < 0], default=np.inf))

@@ -9,11 +9,11 @@ no bound. What was found is kept until the outermost `limited` ends: nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 MOST = 3_000_000_000
 """The numbers that one analysis may compute: half a minute."""
@@ -63,6 +63,8 @@ class Effort:
     memory: Memory = field(default_factory=Memory)
 
 
+Found = TypeVar("Found")
+
 _current: ContextVar[Effort | None] = ContextVar("_current", default=None)
 
 
@@ -87,6 +89,26 @@ def limited(analyses: float = 1, others: float = 0) -> Iterator[Effort]:
         _current.reset(token)
         if outer is not None:
             outer.left -= most - max(0, effort.left)
+
+
+def remembered(key: Hashable, make: Callable[[], Found], size: Callable[[Found], int]) -> Found:
+    """Return what `make` found for this key before, or finds now; kept if it is small.
+
+    Parameters
+    ----------
+    size
+        For so many bounds of callbacks what was found counts.
+    """
+    effort = _current.get()
+    if effort is None:
+        return make()
+    found: Found | None = effort.memory.get(key)
+    if found is None:
+        found = make()
+        if size(found) <= KEPT // 20:
+            effort.memory.count(size(found))
+            effort.memory[key] = found
+    return found
 
 
 def spend(numbers: int) -> None:

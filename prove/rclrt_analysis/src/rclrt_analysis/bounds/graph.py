@@ -25,9 +25,9 @@ A job that may be overtaken by the next of its origin is taken to end with the w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rclrt_analysis.bounds.activation import (
@@ -40,7 +40,7 @@ from rclrt_analysis.bounds.activation import (
     gap_of_sets,
 )
 from rclrt_analysis.bounds.busy_window import BLOCK, Demand, Responses, responses
-from rclrt_analysis.bounds.effort import CALLBACK, ITEM, spend
+from rclrt_analysis.bounds.effort import CALLBACK, ITEM, remembered, spend
 from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.result import Local, RefusedError
 from rclrt_analysis.bounds.taskset import LIMIT, Interference, Ints
@@ -69,125 +69,226 @@ class Origin:
     wake: int = 0
 
 
-@dataclass
-class Graph:
-    """Releases within a unit; callbacks are numbers, each above those that release it.
+@dataclass(frozen=True)
+class Way:
+    """From an origin to a callback.
 
     Attributes
     ----------
-    origins
-        All of them; `entering[x]` are those that enter at x.
+    least
+        The least urgency on the way.
+    release, start
+        How long after the origin's release the callback is released, and begins, at least, ns.
+    """
+
+    least: int
+    release: int = 0
+    start: int = 0
+
+    def joined(self, other: Way | None) -> Way:
+        """Return what holds for both."""
+        if other is None:
+            return self
+        return Way(
+            min(self.least, other.least),
+            min(self.release, other.release),
+            min(self.start, other.start),
+        )
+
+
+@dataclass
+class Shape:
+    """Releases within a unit, whatever they cost; callbacks are numbers, each above its parents.
+
+    Attributes
+    ----------
     parents
         Of x: all that may release it.
+    entering
+        Of x: the origins that enter at it.
     counted
         Of x: those of its parents whose jobs each count as a release. For a callback that waits for
         all inputs these are the publishers of one input: each bounds how often it is released, so
         the one with the fewest messages in the longest period is taken.
+    chosen
+        Of x: the number of that input.
     once
         Of x: how many inputs stored earlier may bring one release more each.
     jobs, stored
         Of x: for how many of its jobs a release of each origin counts, and how many stored inputs.
-    inputs
-        Of x, for each topic: those within that publish it, and how it comes from elsewhere.
-    root_gap
-        Of x, once it has a bound: an origin's release at least so often leads to one of x, ns.
-    spans
-        Periods and jitters of origins: what comes alike is added up.
+    inside
+        Of x, for each topic: those within that publish it.
     overtakes
         Of x: whether a job of it may run before one of the same urgency that had begun.
+    groups
+        Callbacks that exclude each other.
+    pairs
+        How many callbacks each origin leads to, in sum.
     """
 
-    unit: Unit
-    origins: list[Origin] = field(default_factory=list)
-    entering: list[list[int]] = field(default_factory=list)
+    urgency: Ints
+    overtakes: np.ndarray[Any, np.dtype[np.bool_]]
     parents: list[list[int]] = field(default_factory=list)
+    entering: list[range] = field(default_factory=list)
     counted: list[list[int]] = field(default_factory=list)
+    chosen: list[int] = field(default_factory=list)
     once: list[int] = field(default_factory=list)
-    root_gap: list[int | None] = field(default_factory=list)
-    children: list[list[int]] = field(default_factory=list)
-    spans: set[tuple[int, int]] = field(default_factory=set)
-    inputs: list[list[tuple[list[int], list[Activation]]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        count = len(self.unit.callbacks)
-        self.wcet = np.array([c.wcet + self.unit.extra for c in self.unit.in_order], dtype=np.int64)
-        self.urgency = np.array(
-            [self.unit.urgency[c.name] for c in self.unit.in_order], dtype=np.int64
-        )
-        self.children = [[] for _ in range(count)]
-        self.overtakes = _overtaking(self.unit, self.urgency)
+    jobs: list[dict[int, int]] = field(default_factory=list)
+    stored: list[int] = field(default_factory=list)
+    inside: list[list[list[int]]] = field(default_factory=list)
+    groups: list[list[int]] = field(default_factory=list)
+    ways: list[dict[int, Way]] = field(default_factory=list)
+    pairs: int = 0
 
     def close(self) -> None:
         """Derive what depends on all of the above."""
-        self.entries = np.array([origin.entry for origin in self.origins], dtype=np.int64)
-        # Those with children, each before those that release it.
-        self.inner = [x for x in reversed(range(len(self.wcet))) if self.children[x]]
-        self.jobs: list[dict[int, int]] = []
-        self.stored: list[int] = []
+        self.entries = np.array(
+            [x for x, mine in enumerate(self.entering) for _ in mine], dtype=np.int64
+        )
+        self.children: list[list[int]] = [[] for _ in self.counted]
         pairs = 0
-        for x in range(len(self.wcet)):
+        for x, mine in enumerate(self.counted):
             jobs = dict.fromkeys(self.entering[x], 1)
-            spend(ITEM * sum(len(self.jobs[p]) for p in self.counted[x]))
-            for p in self.counted[x]:
+            spend(ITEM * sum(len(self.jobs[p]) for p in mine))
+            for p in mine:
+                self.children[p].append(x)
                 for r, count in self.jobs[p].items():
                     jobs[r] = jobs.get(r, 0) + count
             pairs += len(jobs)
-            _check_size(pairs, self)
+            self.check_size(pairs)
             self.jobs.append(jobs)
-            self.stored.append(self.once[x] + sum(self.stored[p] for p in self.counted[x]))
+            self.stored.append(self.once[x] + sum(self.stored[p] for p in mine))
+        # Those with children, each before those that release it.
+        self.inner = [x for x in reversed(range(len(self.jobs))) if self.children[x]]
+
+    def check_size(self, pairs: int, spans: int = 1) -> None:
+        """Refuse what would take too much memory."""
+        self.pairs = max(self.pairs, pairs)
+        if pairs > MAX_PAIRS or pairs * spans > MAX_NUMBERS:
+            raise RefusedError(
+                f"{self.entering[-1].stop} timers and messages from outside lead to too many "
+                "callbacks. Release callbacks by fewer topics, or divide the executor"
+            )
 
 
-def _check_size(pairs: int, graph: Graph) -> None:
-    """Refuse what would take too much memory."""
-    if pairs > MAX_PAIRS or pairs * len(graph.spans) > MAX_NUMBERS:
-        raise RefusedError(
-            f"{len(graph.origins)} timers and messages from outside lead to too many callbacks. "
-            "Release callbacks by fewer topics, or divide the executor"
-        )
+@dataclass
+class Graph:
+    """Releases within a unit, with what they cost.
+
+    Attributes
+    ----------
+    origins
+        All of them.
+    wcet
+        Shape (callbacks,), ns.
+    root_gap
+        Of x, once it has a bound: an origin's release at least so often leads to one of x, ns.
+    """
+
+    unit: Unit
+    arrivals: Arrivals
+    shape: Shape
+    origins: list[Origin]
+    wcet: Ints
+    root_gap: list[int | None] = field(default_factory=list)
+
+    def inputs(self, x: int) -> Iterator[tuple[list[int], list[Activation]]]:
+        """Yield for each topic of x who publishes it within, and how it comes from elsewhere."""
+        topics = self.unit.in_order[x].triggers
+        for topic, inside in zip(topics, self.shape.inside[x], strict=True):
+            outside = self.unit.outside(topic)
+            yield inside, [self.arrivals.get(topic, UNKNOWN)] if outside else []
 
 
-def make_graph(unit: Unit, arrivals: Arrivals) -> Graph:
+def make_graph(unit: Unit, arrivals: Arrivals, preemptive: bool, any_order: bool) -> Graph:
     """Return which callback releases which, given how messages come from outside."""
-    graph = Graph(unit)
+    shape = remembered(
+        _key(unit, arrivals, preemptive, any_order),
+        lambda: _shape(unit, arrivals, preemptive, any_order),
+        lambda shape: shape.pairs,
+    )
+    origins = []
+    for x, callback in enumerate(unit.in_order):
+        if not shape.entering[x]:
+            continue
+        timer = callback.kind is Kind.TIMER
+        wake = 0 if timer else unit.woken(callback)
+        for one in _streams(unit, callback, arrivals, shape.chosen[x]):
+            origins += [Origin(x, stream, one.gap, timer, wake) for stream in one.streams]
+    shape.check_size(shape.pairs, len({origin.stream for origin in origins}))
+    wcet = np.array([c.wcet for c in unit.in_order], dtype=np.int64) + unit.extra
+    return Graph(unit, arrivals, shape, origins, wcet)
+
+
+def _streams(
+    unit: Unit, callback: Callback, arrivals: Arrivals, chosen: int
+) -> Iterator[Activation]:
+    """Yield what comes to a callback from outside; if it waits for all, of the chosen topic."""
+    for i, topic in enumerate(callback.triggers):
+        if (i == chosen or not callback.wants_all) and unit.outside(topic):
+            yield arrivals.get(topic, UNKNOWN)
+    if callback.period is not None and not callback.wants_all:
+        stream = Stream(callback.period, callback.jitter)
+        yield Activation((stream,), callback.longest_gap)
+
+
+def _key(unit: Unit, arrivals: Arrivals, preemptive: bool, any_order: bool) -> Hashable:
+    """Return all that the shape of a unit depends on."""
+    rates: Hashable = None
+    if any(callback.wants_all for callback in unit.callbacks):
+        periods = tuple((c.period, c.jitter) for c in unit.callbacks)
+        rates = (periods, tuple(arrivals.items()), unit.system.longest_period)
+    callbacks = tuple(
+        (
+            c.name, c.executor, c.group, c.triggers, c.wants_all, c.queue, c.period is None,
+            c.bcet, c.silent, unit.urgency[c.name],
+        )
+        for c in unit.in_order
+    )  # fmt: skip
+    topics = dict.fromkeys(topic for c in unit.callbacks for topic in c.triggers)
+    inside = tuple((topic, tuple(unit.inside(topic))) for topic in topics)
+    outside = tuple((t, len(arrivals.get(t, UNKNOWN).streams)) for t in unit.outside_topics)
+    return preemptive, any_order, unit.executors, callbacks, inside, outside, rates
+
+
+def _shape(unit: Unit, arrivals: Arrivals, preemptive: bool, any_order: bool) -> Shape:
     number = {callback.name: i for i, callback in enumerate(unit.in_order)}
+    urgency = np.array([unit.urgency[c.name] for c in unit.in_order], dtype=np.int64)
+    shape = Shape(urgency, _overtaking(unit, urgency) | any_order)
     window = unit.system.longest_period
     expected: list[float] = []  # Of each callback: its releases in a window, with stored inputs.
+    origins = 0
+    groups: dict[tuple[str, str], list[int]] = {}
     for x, callback in enumerate(unit.in_order):
-        graph.entering.append([])
-        inputs = []
-        for topic in callback.triggers:
-            inside = [number[name] for name in unit.inside(topic)]
-            outside = [arrivals.get(topic, UNKNOWN)] if unit.outside(topic) else []
-            total = sum(expected[p] for p in inside) + sum(one.rate * window for one in outside)
-            inputs.append((total, inside, outside))
-        graph.parents.append([p for _, inside, _ in inputs for p in inside])
-        graph.inputs.append([(inside, outside) for _, inside, outside in inputs])
+        if callback.group:
+            groups.setdefault((callback.executor, callback.group), []).append(x)
+        inside = [[number[name] for name in unit.inside(topic)] for topic in callback.triggers]
+        totals = []
+        for topic, some in zip(callback.triggers, inside, strict=True):
+            rate = arrivals.get(topic, UNKNOWN).rate if unit.outside(topic) else 0
+            totals.append(sum(expected[p] for p in some) + rate * window)
+        parents = [p for some in inside for p in some]
+        counted, chosen = parents, 0
         if callback.wants_all:
-            total, counted, streams = min(inputs, key=lambda one: one[0])
-            total += callback.queue
+            chosen = totals.index(min(totals))
+            total = totals[chosen] + callback.queue
+            counted = inside[chosen]
         else:
-            total = sum(one[0] for one in inputs)
-            counted = list(graph.parents[x])
-            streams = [one for _, _, outside in inputs for one in outside]
-            if callback.period is not None:
-                stream = Stream(callback.period, callback.jitter)
-                streams.append(Activation((stream,), callback.longest_gap))
-                total += window / callback.period
-        graph.once.append(callback.queue if callback.wants_all else 0)
+            total = sum(totals) + (window / callback.period if callback.period else 0)
+        shape.inside.append(inside)
+        shape.parents.append(parents)
+        shape.counted.append(counted)
+        shape.chosen.append(chosen)
+        shape.once.append(callback.queue if callback.wants_all else 0)
         expected.append(total)
-        graph.counted.append(counted)
-        for p in counted:
-            graph.children[p].append(x)
-        for one in streams:
-            for stream in one.streams:
-                timer = callback.kind is Kind.TIMER
-                graph.entering[x].append(len(graph.origins))
-                wake = 0 if timer else unit.woken(callback)
-                graph.origins.append(Origin(x, stream, one.gap, timer, wake))
-                graph.spans.add((stream.period, stream.jitter))
-        _check_size(len(graph.origins), graph)
-    graph.close()
-    return graph
+        entering = sum(len(one.streams) for one in _streams(unit, callback, arrivals, chosen))
+        shape.entering.append(range(origins, origins + entering))
+        origins += entering
+        shape.check_size(origins)
+    shape.groups = list(groups.values())
+    shape.close()
+    _add_ways(shape, unit, preemptive)
+    return shape
 
 
 @dataclass(frozen=True)
@@ -221,75 +322,47 @@ def _levels(
     graph: Graph, urgencies: Iterable[int], only_overtaking: bool = False
 ) -> dict[int, Level]:
     """Return the work of each urgency or more; of that one itself perhaps only what overtakes."""
+    shape = graph.shape
     every = np.array(sorted(urgencies), dtype=np.int64)
     found: dict[int, Level] = {}
     rows = max(1, BLOCK // len(graph.wcet))
     for some in (every[at : at + rows] for at in range(0, len(every), rows)):
-        wanted = graph.urgency[:, None] >= some
+        wanted = shape.urgency[:, None] >= some
         if only_overtaking:
-            wanted &= (graph.urgency[:, None] > some) | graph.overtakes[:, None]
-        spend((ITEM + len(some)) * sum(len(children) for children in graph.children))
+            wanted &= (shape.urgency[:, None] > some) | shape.overtakes[:, None]
+        spend((ITEM + len(some)) * sum(len(children) for children in shape.children))
         after = np.zeros((len(graph.wcet), len(some)), dtype=np.int64)
         work = np.where(wanted, graph.wcet[:, None], 0)
-        for x in graph.inner:
-            after[x] = np.minimum(work[graph.children[x]].sum(axis=0), ENDLESS_WORK)
+        for x in shape.inner:
+            after[x] = np.minimum(work[shape.children[x]].sum(axis=0), ENDLESS_WORK)
             work[x] += np.where(wanted[x], after[x], 0)
-        stored = np.array(graph.once) @ work
+        stored = np.array(shape.once) @ work
         for i, urgency in enumerate(some.tolist()):
-            found[urgency] = Level(work[graph.entries, i], int(stored[i]), after[:, i])
+            found[urgency] = Level(work[shape.entries, i], int(stored[i]), after[:, i])
     return found
 
 
 Blocking = Callable[[Graph, int, Level], int]
 
 
-@dataclass(frozen=True)
-class Way:
-    """From an origin to a callback.
-
-    Attributes
-    ----------
-    least
-        The least urgency on the way.
-    release, start
-        How long after the origin's release the callback is released, and begins, at least, ns.
-    """
-
-    least: int
-    release: int = 0
-    start: int = 0
-
-    def joined(self, other: Way | None) -> Way:
-        """Return what holds for both."""
-        if other is None:
-            return self
-        return Way(
-            min(self.least, other.least),
-            min(self.release, other.release),
-            min(self.start, other.start),
-        )
-
-
-def _ways(graph: Graph, preemptive: bool) -> list[dict[int, Way]]:
-    """Return for every callback the ways to it, by the origin."""
-    ways: list[dict[int, Way]] = []
+def _add_ways(shape: Shape, unit: Unit, preemptive: bool) -> None:
+    """Add for every callback the ways to it, by the origin."""
+    ways = shape.ways
     pairs = 0
-    for x in range(len(graph.wcet)):
-        mine: dict[int, Way] = {}
-        urgency = int(graph.urgency[x])
-        for r in graph.entering[x]:
-            mine[r] = Way(urgency)
+    for x, callback in enumerate(unit.in_order):
+        urgency = int(shape.urgency[x])
+        mine = {r: Way(urgency) for r in shape.entering[x]}
         # A message from elsewhere may complete one that was stored before the origin's release.
-        stored = graph.unit.in_order[x].wants_all and any(out for _, out in graph.inputs[x])
-        spend(ITEM * sum(len(ways[p]) for p in graph.parents[x]))
+        stored = callback.wants_all and any(unit.outside(topic) for topic in callback.triggers)
+        spend(ITEM * sum(len(ways[p]) for p in shape.parents[x]))
         # Of messages that wait for others, those of the inputs that do not count come in as well.
-        for p in graph.parents[x]:
+        for p in shape.parents[x]:
             # A message leaves as soon as p may publish; x begins at once if it preempts p, else
             # after p.
-            needed = int(graph.urgency[p]) + (not graph.overtakes[x])
+            needed = int(shape.urgency[p]) + (not shape.overtakes[x])
             preempts = preemptive and urgency >= needed
-            bcet = 0 if preempts else graph.unit.in_order[p].bcet
-            leaves = graph.unit.in_order[p].silent
+            bcet = 0 if preempts else unit.in_order[p].bcet
+            leaves = unit.in_order[p].silent
             for r, way in ways[p].items():
                 least = min(urgency, way.least)
                 step = Way(least, way.start + leaves, way.start + max(bcet, leaves))
@@ -297,8 +370,7 @@ def _ways(graph: Graph, preemptive: bool) -> list[dict[int, Way]]:
                 mine[r] = step.joined(mine.get(r))
         ways.append(mine)
         pairs += len(mine)
-        _check_size(pairs, graph)
-    return ways
+        shape.check_size(pairs)
 
 
 def analyse_graph(
@@ -318,9 +390,8 @@ def analyse_graph(
     Costs one fixed point per callback and origin that leads to it, and (callbacks x origins) per
     level of urgency.
     """
-    graph = make_graph(unit, arrivals)
-    graph.overtakes |= any_order
-    ways = _ways(graph, preemptive)
+    graph = make_graph(unit, arrivals, preemptive, any_order)
+    ways = graph.shape.ways
     levels: dict[int, tuple[Level, int]] = {}
     pairs = [(x, r, way.least) for x, mine in enumerate(ways) for r, way in mine.items()]
     spend(CALLBACK * (len(unit.callbacks) + len(pairs)))
@@ -329,14 +400,25 @@ def analyse_graph(
     for least, level in _levels(graph, {least for _, _, least in pairs}).items():
         levels[least] = (level, blocking(graph, least, level))
     found = _solve(graph, pairs, levels, preemptive, any_order)
-    rows: list[list[int]] = [[] for _ in ways]
-    for i, (x, _, _) in enumerate(pairs):
-        rows[x].append(i)
+    rows: list[list[Row]] = [[] for _ in ways]
+    columns = (found.response, found.from_grid, found.blocking, found.overhead)
+    for (x, r, _), *times in zip(pairs, *(column.tolist() for column in columns), strict=True):
+        rows[x].append(Row(r, *times))
     local: list[Local] = []
     for x, callback in enumerate(unit.in_order):
         graph.root_gap.append(_root_gap(graph, x, callback, local))
-        local.append(_local(graph, x, callback, pairs, rows[x], found, ways[x]))
+        local.append(_local(graph, x, callback, rows[x]))
     return {callback.name: local[x] for x, callback in enumerate(unit.in_order)}
+
+
+class Row(NamedTuple):
+    """What was found for a callback and an origin that leads to it, see `Responses`."""
+
+    origin: int
+    response: int
+    from_grid: int
+    blocking: int
+    overhead: int
 
 
 def _root_gap(graph: Graph, x: int, callback: Callback, local: list[Local]) -> int | None:
@@ -349,7 +431,7 @@ def _root_gap(graph: Graph, x: int, callback: Callback, local: list[Local]) -> i
     """
     if callback.wants_all and callback.pairs != "newest":
         return _gap_of_pairs(graph, x, callback, local)
-    gaps = [_gap_of_topic(graph, inside, outside) for inside, outside in graph.inputs[x]]
+    gaps = [_gap_of_topic(graph, inside, outside) for inside, outside in graph.inputs(x)]
     if callback.period is not None:
         gaps.append(callback.longest_gap)
     known = [gap for gap in gaps if gap is not None]
@@ -374,7 +456,7 @@ def _gap_of_pairs(graph: Graph, x: int, callback: Callback, local: list[Local]) 
     if callback.name in graph.unit.system.may_never_pair:
         return None
     gaps, streams, way = [], [], 0
-    for inside, outside in graph.inputs[x]:
+    for inside, outside in graph.inputs(x):
         gap = _gap_of_topic(graph, inside, outside)
         outputs = [*outside, *(local[p].output for p in inside)]
         if gap is None or any(one is None for one in outputs):
@@ -391,9 +473,9 @@ def _gap_of_pairs(graph: Graph, x: int, callback: Callback, local: list[Local]) 
 def _inside(graph: Graph) -> Ints:
     """Return what a job of x sets off that may run before it has ended, ns: what preempts it."""
     inside = np.zeros(len(graph.wcet), dtype=np.int64)
-    urgencies = {int(graph.urgency[x]) for x in graph.inner}
+    urgencies = {int(graph.shape.urgency[x]) for x in graph.shape.inner}
     for urgency, level in _levels(graph, urgencies, only_overtaking=True).items():
-        mine = graph.urgency == urgency
+        mine = graph.shape.urgency == urgency
         inside[mine] = level.after[mine]
     return inside
 
@@ -424,7 +506,7 @@ def _solve(
         after -= _inside(graph)[xs]
     once = np.array([levels[k][0].stored + levels[k][1] for k in every.tolist()], np.int64)[number]
     once[once >= ENDLESS_WORK] = 2 * LIMIT
-    alone = (graph.entries[rs] == xs) & (own == graph.wcet[xs])
+    alone = (graph.shape.entries[rs] == xs) & (own == graph.wcet[xs])
     demand = Demand(
         spans[rs, 0],
         spans[rs, 1],
@@ -439,70 +521,54 @@ def _solve(
     return responses(demand, preemptive, graph.unit.releases(len(pairs)))
 
 
-def _local(
-    graph: Graph,
-    x: int,
-    callback: Callback,
-    pairs: list[tuple[int, int, int]],
-    rows: list[int],
-    found: Responses,
-    ways: dict[int, Way],
-) -> Local:
-    endless = any(graph.origins[pairs[i][1]].stream.period == 1 for i in rows)
-    most = ENDLESS if endless or not rows else max(int(found.response[i]) for i in rows)
+def _local(graph: Graph, x: int, callback: Callback, rows: list[Row]) -> Local:
+    endless = any(graph.origins[row.origin].stream.period == 1 for row in rows)
+    most = ENDLESS if endless or not rows else max(row.response for row in rows)
     if most >= UNBOUNDED:
         return Local(None, reason=no_bound(most))
+    ways = graph.shape.ways[x]
     prefix: dict[str, int] = {}
     worst, response, longest = rows[0], -1, 0
-    for i in rows:
-        r = pairs[i][1]
-        origin = graph.origins[r]
-        total = int(found.from_grid[i] if origin.timer else found.response[i]) + origin.wake
+    for row in rows:
+        way, origin = ways[row.origin], graph.origins[row.origin]
+        total = (row.from_grid if origin.timer else row.response) + origin.wake
         name = graph.unit.in_order[origin.entry].name
         prefix[name] = max(prefix.get(name, 0), total)
         # Of several inputs one from outside may be the last.
-        mine = graph.unit.woken(callback, int(found.response[i]) - ways[r].release)
+        mine = graph.unit.woken(callback, row.response - way.release)
         if mine > response:
-            worst, response = i, mine
-        longest = max(longest, total - ways[r].start)
-    timer = callback.kind is Kind.TIMER
+            worst, response = row, mine
+        longest = max(longest, total - way.start)
     gap = graph.root_gap[x]
     return Local(
         response=response,
-        from_grid=int(found.from_grid[worst]) if timer else None,
+        from_grid=worst.from_grid if callback.kind is Kind.TIMER else None,
         own=int(graph.wcet[x]),
-        blocking=int(found.blocking[worst]),
-        overhead=int(found.overhead[worst]),
+        blocking=worst.blocking,
+        overhead=worst.overhead,
         prefix=prefix,
         output=UNKNOWN
-        if sum(graph.jobs[x].values()) > MAX_STREAMS
+        if sum(graph.shape.jobs[x].values()) > MAX_STREAMS
         else Activation(
-            tuple(_output(graph, x, pairs, rows, found, ways)),
-            None if gap is None else gap + longest,
+            tuple(_output(graph, x, callback, rows)), None if gap is None else gap + longest
         ),
         root_gap=gap,
     )
 
 
-def _output(
-    graph: Graph,
-    x: int,
-    pairs: list[tuple[int, int, int]],
-    rows: list[int],
-    found: Responses,
-    ways: dict[int, Way],
-) -> list[Stream]:
+def _output(graph: Graph, x: int, callback: Callback, rows: list[Row]) -> list[Stream]:
     """Return how x publishes: as the origins that count for it, later by what the way varies."""
-    stored = graph.stored[x]
-    leaves = graph.unit.in_order[x].silent
-    later = {pairs[i][1]: int(found.response[i]) - ways[pairs[i][1]].start - leaves for i in rows}
+    stored, ways = graph.shape.stored[x], graph.shape.ways[x]
+    leaves = callback.silent
+    response = {row.origin: row.response for row in rows}
     streams = []
-    for r, count in graph.jobs[x].items():
+    for r, count in graph.shape.jobs[x].items():
         stream = graph.origins[r].stream
-        for _ in range(count):
-            late = stream.jitter + max(0, later[r]) + stored * stream.period
-            stored = 0
-            streams.append(Stream(stream.period, late))
+        late = stream.jitter + max(0, response[r] - ways[r].start - leaves)
+        if stored:
+            streams.append(Stream(stream.period, late + stored * stream.period))
+            stored, count = 0, count - 1
+        streams += [Stream(stream.period, late)] * count
     return streams
 
 
@@ -511,7 +577,7 @@ def begun_without_preemption(graph: Graph, urgency: int, level: Level) -> int:
 
     With what it releases: its end may also be what starts the window.
     """
-    lower = graph.urgency < urgency
+    lower = graph.shape.urgency < urgency
     return int(np.max(np.where(lower, graph.wcet + level.after, 0), initial=0))
 
 
@@ -522,16 +588,12 @@ def begun_in_groups(graph: Graph, urgency: int, level: Level) -> int:
     at least this urgency, one less urgent job may be under way: the sum of the longest of each. And
     the window may start with what a less urgent job releases at its end.
     """
-    lower = graph.urgency < urgency
-    groups: dict[tuple[str, str], list[int]] = {}
-    for x, callback in enumerate(graph.unit.in_order):
-        if callback.group:
-            groups.setdefault((callback.executor, callback.group), []).append(x)
+    lower = graph.shape.urgency < urgency
     total = int(np.max(np.where(lower, level.after, 0), initial=0)) + held_by_publisher(
         graph.unit, urgency
     )
-    for members in groups.values():
-        if max(graph.urgency[members]) >= urgency:
+    for members in graph.shape.groups:
+        if max(graph.shape.urgency[members]) >= urgency:
             under_way = [int(graph.wcet[x] + level.after[x]) for x in members if lower[x]]
             total += max(under_way, default=0)
     return total
