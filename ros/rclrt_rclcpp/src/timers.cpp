@@ -192,6 +192,9 @@ void Spinner::add_timer(const std::shared_ptr<rclcpp::TimerBase> & timer, const 
 #else
     BaseClass::execute_timer(present, called);
 #endif
+    if (!kPollsResets && present->is_canceled()) {
+      link->rest(*present);  // else its thread would wake once more for nothing
+    }
     return true;
   };
 

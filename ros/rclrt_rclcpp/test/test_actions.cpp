@@ -87,6 +87,9 @@ protected:
   /// Returns whether the goal is done.
   bool execute(ServerHandle & goal)
   {
+    if (!goal.is_active()) {  // rclcpp's events executor may run a cancelled timer once more
+      return true;
+    }
     const int32_t order = goal.get_goal()->order;
     auto result = std::make_shared<Fibonacci::Result>();
     if (goal.is_canceling()) {

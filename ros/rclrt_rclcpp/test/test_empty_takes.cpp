@@ -89,6 +89,26 @@ TEST_P(EmptyTakes, of_services_do_not_count_as_executed)
   EXPECT_EQ(served, 1);
 }
 
+TEST_P(EmptyTakes, do_not_come_of_timers_that_cancel_themselves)
+{
+  const auto count = [this](milliseconds period, int * calls, int most) {
+    return node->create_wall_timer(period, [=](rclcpp::TimerBase & itself) {
+      if (++*calls == most) {
+        itself.cancel();
+      }
+    });
+  };
+  int once = 0;
+  int often = 0;
+  const auto timer = count(1ms, &once, 1);
+  const auto other = count(3ms, &often, 1000);
+  make();
+  EXPECT_TRUE(run_until([&] { return once == 1 && often > 3; }));
+  EXPECT_EQ(empty("/node/timer/1ms") > 0, RCLRT_RCLCPP_POLLS_RESETS != 0);
+  timer->reset();
+  EXPECT_TRUE(run_until([&] { return once > 1; }));
+}
+
 // Every client of a name is told of the answer.
 TEST_P(EmptyTakes, of_clients_do_not_count_as_executed)
 {
