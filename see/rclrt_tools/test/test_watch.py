@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -262,15 +263,25 @@ def test_what_no_line_of_a_long_run_is_needed_for_is_forgotten(robot: System) ->
     (trace,) = traces_of(robot, 1_000)
     watch = Watch(robot)
     records = trace.records
-    for _ in range(60):
+    lines = [0] * 60
+
+    def counted(*_: object) -> Callable[..., Any]:
+        lines[second] += 1
+        return counted
+
+    for second in range(60):
+        if second in (2, 40):  # What is remembered makes the next instance no dearer.
+            sys.settrace(counted)
         watch.add(trace.header, trace.callbacks, records)
         watch.settle(int(records["end_ns"].max()))
+        sys.settrace(None)
         records = records.copy()
         for column in ("release_ns", "ready_ns", "start_ns", "end_ns"):
             records[column] += 1_000 * MS
         records["sequence"] += len(records)
         records["by_sequence"] += len(records)
     assert watch.chains[0].seen.count > 5_900
+    assert 0 < lines[40] < 1.2 * lines[2]
     assert sum(len(jobs) for jobs in watch.chains[0]._jobs) < 25 * 200
     assert all(len(seen.releases) < 3 for seen in watch.assumptions.seen.values())
 

@@ -246,7 +246,7 @@ class ChainWatch:
         if self._last_only and is_last and datum in first:
             self.seen.add(end - first[datum].release, end, self.chain.deadline, path)
         if last is not None and last[:3] == datum[:3] and not self._last_only:
-            between = sorted(key for key in first if last < key <= datum)
+            between = self._begun(last, datum)
             if self.chain.semantics == "age":
                 begun = [last]
             elif self.chain.semantics == "reaction" and self._by_timer:
@@ -263,6 +263,14 @@ class ChainWatch:
         self._answered = datum
         self._newest_output = end
         self._silent_since = None
+
+    def _begun(self, after: JobKey, until: JobKey) -> list[JobKey]:
+        """Return the first callback's jobs between two of one executor, in order."""
+        first = self._jobs[0]
+        if until[3] - after[3] > len(first):
+            return sorted(key for key in first if after < key <= until)
+        keys = ((*until[:3], number) for number in range(after[3] + 1, until[3] + 1))
+        return [key for key in keys if key in first]
 
     def _listen(self, now: int) -> None:
         limit = self.chain.silent_after
@@ -306,8 +314,8 @@ class ChainWatch:
                 self._jobs[place].pop(key, None)
                 self._used.pop(key, None)
             del ends[:old]
-        for message, sent in list(self._sent.items()):
-            if sent.time >= before:
-                break  # The rest is newer, but for what several threads wrote at once.
+        # The rest is newer, but for what several threads wrote at once.
+        old_ones = itertools.takewhile(lambda item: item[1].time < before, self._sent.items())
+        for message, sent in list(old_ones):
             del self._sent[message]
             self._sent_at.pop(sent.by, None)
