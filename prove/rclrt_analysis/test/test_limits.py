@@ -130,6 +130,16 @@ NEARLY = [timer("a", 10, 5.000001, 9), timer("b", 10.00001, 5, 1)]
 SEVERAL = "{name: e, kind: isolated, cores: [0, 1]}"
 PAIR = [timer("a", 10, 6, 9), timer("b", 10, 6, 8), timer("c", 10, 6, 7), timer("d", 10, 1, 6)]
 BY_DEADLINE = "{name: e, kind: isolated, policy: edf}"
+FULL_BY_DEADLINE = [timer("a", 10, 6), timer("b", 10, 6)]
+TWO = "{name: e, kind: isolated}, {name: f, kind: isolated, cores: [1]}"
+STARVED = [
+    timer("k", 10, 5, 5),
+    *(
+        line.replace("executor: e", "executor: f")
+        for line in (timer("h", 10, 10, 9), timer("p", 10, 1, 1))
+    ),
+    subscription("x", 6, "p", ", priority: 9"),
+]
 
 
 @pytest.mark.parametrize(
@@ -139,9 +149,9 @@ BY_DEADLINE = "{name: e, kind: isolated, policy: edf}"
         (EXECUTORS["priority_events"], NEARLY, "b", GIVEN_UP),
         (EXECUTORS["isolated"], NEARLY, "b", GIVEN_UP),
         (SEVERAL, PAIR, "c", "may end later than 2 of the longest period"),
-        (BY_DEADLINE, [timer("a", 10, 6), timer("b", 10, 6)], "a", "fills the processor"),
+        (BY_DEADLINE, FULL_BY_DEADLINE, "a", "fills the processor"),
         (SEVERAL.replace("}", ", policy: edf}"), [timer(n, 10, 8) for n in "abc"], "a", "2 of the"),
-        (EXECUTORS["fifo"], [timer("a", 10, 6), timer("b", 10, 6)], "a", "fills the processor"),
+        (EXECUTORS["fifo"], FULL_BY_DEADLINE, "a", "fills the processor"),
         (EXECUTORS["wait_set"], [timer("a", 10, 6), subscription("b", 5, "a")], "b", "full length"),
     ],
 )
@@ -150,15 +160,41 @@ def test_a_reason_is_one_fact(executor: str, lines: list[str], name: str, said: 
     assert said in told[name], told
 
 
+@pytest.mark.parametrize(
+    ("executor", "lines", "told"),
+    [
+        (EXECUTORS["isolated"], FULL, {"b": "It takes 150.000 % of the 100.000 %", "c": "exists"}),
+        (BY_DEADLINE, FULL_BY_DEADLINE, {"a": "Take 20.000 % away", "b": "no bound exists"}),
+        (EXECUTORS["fifo"], FULL_BY_DEADLINE, {"a": "no bound exists", "b": "no bound exists"}),
+        # "p" hardly ever publishes, so "x" is no load.
+        (TWO, STARVED, {"k": "nothing bounds how many", "p": "exists"}),
+    ],
+)
+def test_it_is_told_where_no_bound_exists_and_how_much_is_too_much(
+    executor: str, lines: list[str], told: Mapping[str, str]
+) -> None:
+    system = system_of(executor, *lines)
+    result = {one.name: one.local for one in analyse(system).callbacks}
+    run = simulate(system, 10**9)
+    for name, said in told.items():
+        assert said in result[name].reason, result[name].reason
+    for name, local in result.items():
+        if "no bound exists" in local.reason:
+            early, late = (
+                [j.response for j in run.of(name) if (j.release > 5e8) is half]
+                for half in (False, True)
+            )
+            assert not late or min(late) > max(early)
+
+
 def test_messages_that_nothing_bounds_cost_no_time_where_they_cause_no_work() -> None:
     lines = [
         *FULL,
         subscription("s", 0, "b", ", priority: 5").replace("executor: e", "executor: f"),
     ]
-    executors = "{name: e, kind: isolated}, {name: f, kind: isolated, cores: [1]}"
     lines.append(timer("t", 84, 18, 9).replace("executor: e", "executor: f"))
     with effort.limited() as left:
-        result = analysed(executors, *lines)
+        result = analysed(TWO, *lines)
         assert effort.MOST - left.left < 1_000_000
     told = {one.name: one.local for one in result.callbacks}
     assert (told["t"].bound, told["s"].bound) == (18_000_000, None)

@@ -329,7 +329,7 @@ def test_overheads_count_where_they_arise() -> None:
             [timer("a", 9, 1), timer("b", 90, 9)],
             "condition C1",
         ),
-        (EVENTS, [timer("a", 9, 5, 1), timer("b", 9, 5, 1)], "fills the processor. Reduce wcet_ms"),
+        (EVENTS, [timer("a", 9, 5, 1), timer("b", 9, 5, 1)], "It takes 111.111 % of"),
     ],
 )
 def test_what_no_bound_covers_is_refused_with_the_reason(

@@ -32,7 +32,7 @@ from rclrt_analysis.bounds.threads import (
     is_threaded,
     with_receivers,
 )
-from rclrt_analysis.bounds.unit import MAX_GROWTH, Arrivals, Unit
+from rclrt_analysis.bounds.unit import MAX_GROWTH, Arrivals, Unit, overloads
 from rclrt_analysis.bounds.wait_set import (
     analyse_micro_ros,
     analyse_multi_threaded,
@@ -115,8 +115,28 @@ def _analyse(
         waiting -= sum(len(unit.callbacks) for unit in part)
         with limited(math.inf, EACH * waiting) as effort:
             _settle(part, responses, methods, method, effort.memory)
+    if given is None:
+        analysed = (u for u in units if methods[u.callbacks[0].name] is not NONE)
+        _tell_overloads(system, analysed, responses)
     responses.update({name: Local(None, reason=text) for name, text in (spent or {}).items()})
     return _result(system, responses, methods, urgency)
+
+
+def _tell_overloads(system: System, units: Iterable[Unit], responses: dict[str, Local]) -> None:
+    """Say of which callbacks there is no bound at all."""
+    late = {name for name, local in responses.items() if local.response is None}
+    if not late:
+        return
+    rate: dict[str, float] = {}  # Of those with a bound, but for what pairs messages.
+    for callback in (system.callback_of[name] for name in system.topological):
+        if callback.name not in late and not callback.wants_all:
+            senders = system.triggered_by(callback)
+            rate[callback.name] = sum(rate.get(name, 0.0) for name in senders)
+            rate[callback.name] += 1 / callback.period if callback.period else 0
+    for unit in units:
+        if not late.isdisjoint(unit.names) and max(unit.executors[0].cores) <= FIRST_CORE:
+            for name, text in overloads(unit, responses, rate).items():
+                responses[name] = Local(None, reason=text)
 
 
 def _settle(

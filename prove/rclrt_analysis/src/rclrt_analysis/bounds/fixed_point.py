@@ -27,7 +27,8 @@ MAX_ITERATIONS = 2_000
 
 _REMEDY = ". Reduce wcet_ms, lengthen period_ms, or move work to another core"
 _TEXTS = {
-    UNBOUNDED: f"work of this urgency or higher fills the processor{_REMEDY}",
+    UNBOUNDED: "this analysis finds none: by its count, work of this urgency or higher fills the "
+    f"processor{_REMEDY}",
     YEAR: f"work of this urgency or higher may go on for more than a year{_REMEDY}",
     STEPS: f"the search for its bound was given up after {MAX_ITERATIONS} steps{_REMEDY}",
     MANY: "more jobs may come before it than an analysis looks at. Reduce the utilization, or make "

@@ -23,10 +23,24 @@ from rclrt_analysis.bounds.taskset import (
     TaskSet,
     make_taskset,
 )
-from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, System
+from rclrt_analysis.model import (
+    Callback,
+    Executor,
+    ExecutorKind,
+    Kind,
+    Policy,
+    Release,
+    System,
+)
 
 MULTI = (ExecutorKind.WAIT_SET_MULTI, ExecutorKind.ISOLATED, ExecutorKind.PREEMPTIVE)
 """They may have threads on several cores."""
+
+
+KEPT = (*MULTI[1:], ExecutorKind.PRIORITY_EVENTS, ExecutorKind.EVENTS_FIFO)
+"""They lose no release, however late they are."""
+
+Reasons = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -350,3 +364,57 @@ def _lower(local: Local, whole: Local | None) -> Local:
     grids = [one.from_grid for one in (local, whole) if one.from_grid is not None]
     best = local if local.response <= whole.response else alone
     return replace(best, from_grid=min(grids, default=None))
+
+
+def overloads(unit: Unit, responses: Mapping[str, Local], outside: Mapping[str, float]) -> Reasons:
+    """Return of which callbacks there is no bound at all, and why.
+
+    On one thread or core, let H be what precedes a job of x or is as urgent, x included, without
+    what waits for several inputs or is released by callbacks that are neither in H nor have a
+    bound. When a job of x begins, nothing more urgent is left in H, and of what is as urgent only
+    what came after it. So if x had a bound, the work left in H would again and again be less than
+    what comes in so long. But it grows if more of it comes than can be done. By deadlines H is all
+    that has a deadline of its own: when a job of x begins, what is left came no longer ago than the
+    longest deadline and the bound.
+
+    Parameters
+    ----------
+    outside
+        How often callbacks of other units that have a bound are released in the long run, per ns.
+    """
+    executor = unit.executors[0]
+    threads = executor.kind in MULTI
+    skips = executor.release is not Release.RELEASE_ONLY
+    if executor.kind not in KEPT or skips or (threads and len(executor.cores) > 1):
+        return {}
+    edf = any(one.policy is Policy.EDF for one in unit.executors)
+    one_level = edf or executor.kind is ExecutorKind.EVENTS_FIFO
+    share = unit.supply.share
+    found: Reasons = {}
+    known: dict[int, dict[str, float]] = {}
+    for x in unit.callbacks:
+        least = -1 if one_level else unit.urgency[x.name]
+        if least not in known:
+            known[least] = _loads(unit, least, edf, outside)
+        load = sum(known[least].values())
+        late = responses[x.name].response is None and x.wcet and known[least].get(x.name)
+        if late and load > share * (1 + 1e-9):
+            found[x.name] = (
+                f"no bound exists: work of this urgency or higher fills the processor. It takes "
+                f"{100 * load:.3f} % of the {100 * share:.3f} % there is. Take "
+                f"{100 * (load - share):.3f} % away: reduce wcet_ms, lengthen period_ms, or move "
+                "work to another core"
+            )
+    return found
+
+
+def _loads(unit: Unit, least: int, edf: bool, outside: Mapping[str, float]) -> dict[str, float]:
+    """Return the share of a core that each callback of H takes, see `overloads`."""
+    rate: dict[str, float] = {}
+    for c in unit.in_order:
+        counts = c.deadline is not None if edf else unit.urgency[c.name] >= least
+        if counts and not c.wants_all:
+            senders = unit.system.triggered_by(c)
+            rate[c.name] = sum(rate.get(name, outside.get(name, 0.0)) for name in senders)
+            rate[c.name] += 1 / c.period if c.period else 0
+    return {name: one * unit.system.callback_of[name].wcet for name, one in rate.items()}
