@@ -54,12 +54,16 @@ def verbs_in(
                 yield from verbs_in(inner, (*so_far, name))
 
 
-def test_every_verb_and_every_verb_of_a_verb_gives_help(parser: argparse.ArgumentParser) -> None:
+def test_every_verb_and_every_verb_of_a_verb_gives_help_that_fits_a_terminal(
+    parser: argparse.ArgumentParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = dict(verbs_in(parser))
     assert {("bench", name) for name in bench.experiments()} < found.keys()
     assert {("trace", "record"), ("test",), ("scx",), ("apply",)} < found.keys()
+    monkeypatch.setenv("COLUMNS", "80")
     for words, verb in found.items():
         text = verb.format_help()
+        assert max(map(len, text.splitlines())) <= 80, words
         assert text.startswith(f"usage: {' '.join(('./rclrt', *words))}"), words
         assert "%(" not in text and "%%" not in text, words
         assert (verb.description or "").strip(), words
@@ -83,6 +87,8 @@ def test_help_is_printed(words: str, capsys: pytest.CaptureFixture[str]) -> None
         ("trace recrod", "record"),
         ("bench seven-tiemrs", "seven-timers"),
         ("help analyse", "analyze"),
+        ("explain", "model explain"),
+        ("order", "trace order"),
         ("build --sanitize=adress", "address"),
     ],
 )

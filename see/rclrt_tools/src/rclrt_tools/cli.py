@@ -29,6 +29,7 @@ import os
 import pkgutil
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -102,9 +103,29 @@ class _Verb(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         known = [str(choice) for choice in action.choices or ()]
         if value not in (action.choices or (value,)):
-            meant = difflib.get_close_matches(str(value), known, 1)
+            meant = _parts(action, value) or difflib.get_close_matches(str(value), known, 1)
             hint = f" Did you mean '{meant[0]}'?" if meant else f" There are: {', '.join(known)}"
             raise argparse.ArgumentError(action, f"there is no '{value}'.{hint}")
+
+
+def _parts(action: argparse.Action, value: Any) -> list[str]:
+    """Return which verbs have this one inside of them: `trace order`."""
+    verbs = dict(action.choices or ()) if isinstance(action, argparse._SubParsersAction) else {}
+    inside = ((name, one.choices or ()) for name, verb in verbs.items() for one in verb._actions)
+    return [f"{name} {value}" for name, known in inside if value in known]
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Breaks lines where the terminal ends. What follows stands where the text began."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines: list[str] = []
+        for line in re.sub(r"(?m)(^[^\s-].*)\n(?=[^\s-])", r"\1 ", text).splitlines():
+            column = len(re.match(r" *(?:\S+ {2,})?", line)[0])  # type: ignore[index]
+            lines += textwrap.wrap(
+                line, width, subsequent_indent=" " * column, break_on_hyphens=False
+            ) or [""]
+        return "\n".join(lines)
 
 
 def verbs_in(package: str) -> list[tuple[str, ModuleType]]:
@@ -121,7 +142,7 @@ def add_verb(inner: Any, name: str, module: ModuleType, dest: str, in_list: bool
         name,
         **({"help": _first_line(module).replace("%", "%%")} if in_list else {}),
         description=text,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     module.add_arguments(verb)

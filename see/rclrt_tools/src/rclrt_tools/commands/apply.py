@@ -7,12 +7,12 @@
 For threads that are no executor's, of programs as they are installed: drivers, middleware, Python
 nodes, the kernel's. The sections stand beside `executor` in a parameters file:
 
-    non_ros_threads:                 # [PROGRAM/]THREAD, as patterns of a shell
-      velodyne*/recv*: {scheduling_policy: fifo, priority: 40, cpu_affinity: [1]}
+    non_ros_threads:     # [PROGRAM/]THREAD, as patterns of a shell
+      velo*/recv*: {scheduling_policy: fifo, priority: 40, cpu_affinity: [1]}
       rosbag2*/*: {scheduling_policy: other, nice: 10}
     kernel_threads:
       irq/*-eth0: {scheduling_policy: fifo, priority: 60}
-    irqs:                            # a number, or a pattern of its name in /proc/interrupts
+    irqs:                # a number, or a pattern as of /proc/interrupts
       eth0*: {cpu_affinity: [0]}
 
 non_ros_threads under the name of a node are for the process that was started with that name

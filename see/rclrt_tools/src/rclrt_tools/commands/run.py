@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run installed programs with a file's priorities and deadlines.
 
-    ./rclrt run --params robot.params.yaml -- ros2 launch nav2_bringup bringup_launch.py
+    ./rclrt run --params robot.yaml -- ros2 launch my_robot robot.launch.py
 
 Every rclcpp process that the command starts runs the callbacks of rclcpp's executors as the file
 says: a SingleThreadedExecutor runs one callback at a time, the most urgent first; a

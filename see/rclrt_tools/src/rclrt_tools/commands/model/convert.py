@@ -27,7 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="what to read, YAML")
     way = parser.add_mutually_exclusive_group()
     way.add_argument(
-        "--from", dest="source", choices=TOOLS, help="its format; by default what it looks like"
+        "--from",
+        dest="source",
+        choices=TOOLS,
+        metavar="TOOL",
+        help="its format, %(choices)s; by default what it looks like",
     )
     way.add_argument("--to", dest="target", choices=("caret",), help="FILE is a model: write it so")
     parser.add_argument(

@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--executor",
         choices=EXECUTORS,
         default=EXECUTORS[0],
-        help="of traces that do not say it (%(default)s)",
+        metavar="NAME",
+        help="of traces that do not say it: %(choices)s (%(default)s)",
     )
     parser.add_argument(
         "--open",
