@@ -33,7 +33,7 @@ VERSIONS = {
     "/system.h": r'#define RCLRT_MICRO_VERSION "(.*?)"',
     "/library.json": r'"version": "(.*?)"',
     "/idf_component.yml": r'version: "(.*?)"',
-    "/CHANGELOG.md": r"## (\S+)",
+    "/CHANGELOG.md": r"(?s)tag\s+`v(\S+)`.*?## \1\n",
     "/debian/changelog": r"rclrt \((\S+)\)",
 }
 LICENSES = ("SPDX-License-Identifier: Apache-2.0", "SPDX-License-Identifier: GPL-2.0")
