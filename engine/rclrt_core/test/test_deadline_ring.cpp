@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <ctime>
 #include <limits>
@@ -239,6 +240,37 @@ TEST_F(RequestDeadlines, of_requests_that_wait_are_their_own)
   for (int64_t number = 1; number <= 3; ++number) {
     EXPECT_EQ(asked(number, stamps[number]), at(100 * number));
   }
+}
+
+/// The service asks while the client learns the number and states its next request.
+TEST_F(RequestDeadlines, are_found_while_the_client_goes_on)
+{
+  constexpr int64_t kRequests = 300'000;
+  constexpr int64_t kLead = 50;
+  std::array<std::atomic<int64_t>, kLead + 1> stamps{};
+  std::atomic<int64_t> sent{0};
+  std::atomic<int64_t> served{0};
+  std::thread client([&] {
+    for (int64_t number = 1; number <= kRequests; ++number) {
+      while (number - served > kLead) {
+        std::this_thread::yield();
+      }
+      const SentRequest request(table_.get(), kClient, at(number));
+      stamps[static_cast<std::size_t>(number) % stamps.size()] = clock_ns();
+      sent = number;
+      request.is_sent(number);
+    }
+  });
+  int64_t lost = 0;
+  for (int64_t number = 1; number <= kRequests; served = number++) {
+    while (sent < number) {
+      std::this_thread::yield();
+    }
+    const int64_t stamp = stamps[static_cast<std::size_t>(number) % stamps.size()];
+    lost += asked(number, stamp) == at(number) ? 0 : 1;
+  }
+  client.join();
+  EXPECT_EQ(lost, 0);
 }
 
 TEST_F(RequestDeadlines, of_a_later_request_are_not_those_of_one_that_is_forgotten)

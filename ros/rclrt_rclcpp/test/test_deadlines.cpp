@@ -247,8 +247,9 @@ public:
            std::fgets(line.data(), line.size(), output_) != nullptr) {
       uint32_t number = 0;
       int64_t deadline = 0;
-      if (std::sscanf(line.data(), "%" SCNu32 " %" SCNd64, &number, &deadline) == 2) {
-        said_[number] = deadline;
+      const int read = std::sscanf(line.data(), "%" SCNu32 " %" SCNd64, &number, &deadline);
+      if (read > 0) {
+        said_[number] = read == 2 ? deadline : kNone;
       }
     }
     const auto known = said_.find(wanted);

@@ -271,6 +271,8 @@ SentRequest::SentRequest(DeadlineRing * table, const ClientId & client, TimePoin
 : table_(table), client_(client), deadline_(deadline)
 {
   if (table_ != nullptr) {
+    // A service that sees this entry sees the number of the request before it, too.
+    std::atomic_thread_fence(std::memory_order_release);
     table_->put(client_, kNewest, deadline_, now_ns());
   }
 }
@@ -296,7 +298,9 @@ std::optional<TimePoint> deadline_of_request(
   if (newest && static_cast<int64_t>(newest->written) <= source_timestamp) {
     return newest->deadline;
   }
-  return std::nullopt;
+  // Since the first look the client may have learnt the number, and stated its next request.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return table->find(client, of_request(number));
 }
 
 void state_deadline_of_reply(
