@@ -19,6 +19,7 @@ from rclrt_analysis.bounds.activation import loads, rates
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.effort import limited
 from rclrt_analysis.bounds.result import CallbackBound, ChainBound, Result
+from rclrt_analysis.bounds.unit import KEPT
 from rclrt_analysis.model import Callback, Kind, Policy, System
 
 STEPS = 20
@@ -244,11 +245,16 @@ def _wcet(system: System, number: int, late: Late, now: Lateness, guess: int | N
 
     def settled(wcet: int, at_wcet: Lateness) -> bool:
         # On one core each ns that a bound waits for a callback longer counts once or more often.
-        over = (at_wcet.of > now.of) & (at_wcet.of > -exact)
-        return one_core and (bool(over[: -now.cores].any()) or _full(system, at_wcet, now))
+        # What no callback skips has no bound once a core is full: the load grows along a line.
+        grown = at_wcet.of - now.of
+        near = np.full(len(grown), exact, dtype=np.float64)
+        near[-now.cores :] = kept * grown[-now.cores :] * exact / (wcet - least)
+        over = (grown > 0) & (at_wcet.of > -near)
+        return one_core and (bool(over.any()) or _full(system, at_wcet, now))
 
     exact = max(1, (limit - least) >> STEPS)
     one_core = all(len(executor.cores) == 1 for executor in system.executors)
+    kept = all(executor.kind in KEPT for executor in system.executors)
     first = _slack(now, number, callback)
     return _largest(least, limit, at, now, first, exact, guess, settled)
 

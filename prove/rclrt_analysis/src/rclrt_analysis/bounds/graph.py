@@ -193,7 +193,7 @@ class Graph:
     root_gap: list[int | None] = field(default_factory=list)
 
     def inputs(self, x: int) -> Iterator[tuple[list[int], list[Activation]]]:
-        """Yield for each topic of x who publishes it within, and how it comes from elsewhere."""
+        """Yield for each topic of x the publishers within, and what comes from elsewhere."""
         topics = self.unit.in_order[x].triggers
         for topic, inside in zip(topics, self.shape.inside[x], strict=True):
             outside = self.unit.outside(topic)
