@@ -20,6 +20,13 @@ Version = tuple[int, ...]
 
 DEFAULT = "rmw_fastrtps_cpp"
 KNOWN = (DEFAULT, "rmw_fastrtps_dynamic_cpp", "rmw_cyclonedds_cpp", "rmw_zenoh_cpp")
+SETTINGS = (
+    "FASTRTPS_DEFAULT_PROFILES_FILE",
+    "FASTDDS_DEFAULT_PROFILES_FILE",
+    "CYCLONEDDS_URI",
+    "ZENOH_SESSION_CONFIG_URI",
+)
+"""Variables that name a file of settings of a middleware."""
 RANGES = ("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT")
 RUN_WITH = ((16,), (28,), (29,))
 """Major versions of rclcpp that executors of rclrt were run with."""
@@ -131,6 +138,15 @@ def middleware(system: System, costs: Costs) -> Found:
             "messages wait for it",
             "Leave it at its default", ("unset RMW_FASTRTPS_PUBLICATION_MODE",),
         )  # fmt: skip
+    for variable in SETTINGS:
+        paths = [path.removeprefix("file://") for path in given.get(variable, "").split(",")]
+        lacks = [path for path in paths if path.startswith("/") and not system.exists(path)]
+        if lacks and variable.split("_")[0].lower().replace("dds", "") in chosen:
+            yield Finding(
+                "settings", MEND, f"there is no {lacks[0]}, which {variable} names",
+                "the middleware has none of these settings, or does not start", "",
+                (f"unset {variable}",),
+            )  # fmt: skip
     yield from _discovery(given, chosen)
 
 
