@@ -235,3 +235,15 @@ def test_all_that_our_code_takes_from_one_release_alone_is_in_the_data() -> None
     missing = {name: files for name, files in used.items() if name not in known}
     assert missing == {}
     assert {"spinning", "collector_", "spin_once_impl", "RMW_EVENT_PUBLICATION_MATCHED"} <= {*used}
+
+
+def test_each_executor_of_rclcpp_that_our_code_knows_has_a_page_for_who_leaves_it() -> None:
+    """Those whose declarations we rely on, and those whose calls a preloaded library takes."""
+    relied_on = (ROOT / "tools/requirements/contract.txt").read_text(encoding="utf-8")
+    taken = (ROOT / "see/rclrt_probe/src/executors.cpp").read_text(encoding="utf-8")
+    known = {*re.findall(r"^\[(\w+Executor) in rclcpp/", relied_on, re.M)}
+    known |= {*re.findall(r"executors\d+(\w+?Executor)", taken)}
+    page = (ROOT / "docs/how-to/from-other-executors.md").read_text(encoding="utf-8")
+    headings = "".join(re.findall("^## .*", page, re.M))
+    assert {"SingleThreadedExecutor", "EventsExecutor"} < known
+    assert {name for name in known if not re.search(rf"\b{name}\b", headings)} == set()
