@@ -123,7 +123,7 @@ def test_our_client_has_goals_executed_refused_and_cancelled_by_a_server_of_ros(
     bench: ActionBench,
 ) -> None:
     going: list[Any] = []
-    gone = Future[None]()
+    gone: Future[None] = Future()
 
     async def execute(goal: Any) -> Any:
         going.append(goal)

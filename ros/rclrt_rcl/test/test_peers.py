@@ -20,11 +20,11 @@ from builtin_interfaces.msg import Time
 from rcl_interfaces.msg import Log, ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
-from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_rosout_default
-from rclpy.subscription import RCLError
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
 PEER = Path(os.environ["RCLRT_BUILD_DIR"]) / "rclrt_rcl" / "peer"
@@ -90,7 +90,7 @@ def spin_until(node: Node, condition: Callable[[], object], patience_s: float = 
 def publish_once_more(publisher: Publisher) -> None:
     """Publish while nobody may be listening yet, as often as it is called."""
     # Refused when the middleware is busy with discovery for longer than it lets a writer wait.
-    with contextlib.suppress(RCLError):
+    with contextlib.suppress(rcl.RCLError):
         publisher.publish(Log(line=0))
 
 
@@ -100,7 +100,7 @@ def publish_surely(publisher: Publisher, message: Log) -> None:
     while True:
         try:
             publisher.publish(message)
-        except RCLError as error:
+        except rcl.RCLError as error:
             assert time.monotonic() < until, f"the middleware refuses the message: {error}"
             time.sleep(0.01)
         else:
@@ -256,9 +256,8 @@ def call(node: Node, kind: Any, name: str, request: Any) -> Any:
 def hear_log(node: Node, wanted: str, provoke: Callable[[], object] = lambda: None) -> bool:
     """Wait for a line on /rosout."""
     lines: list[Log] = []
-    subscription = node.create_subscription(
-        Log, "/rosout", lines.append, qos_profile_rosout_default
-    )
+    qos = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    subscription = node.create_subscription(Log, "/rosout", lines.append, qos)
 
     def heard() -> bool:
         provoke()

@@ -170,8 +170,13 @@ def test_every_job_on_our_executors_is_seen_once_and_as_in_their_own_trace(
     for name in ("/robot/relay/subscription/first", "/sink/subscription/second"):
         assert own_jobs[name] == JOBS
         assert seen.taken(name) == own.taken(name) <= seen.published
-    assert seen.taken("/robot/relay/service/ask") <= seen.published
     assert all(trace.dropped == 0 for trace in seen.traces.values())
+
+
+def test_requests_to_a_service_of_rclrt_rcl_are_matched(tmp_path: Path) -> None:
+    seen, _ = observe_engine("rclrt_rcl", "preemptive", tmp_path)
+    assert sum(seen.taken("/robot/relay/service/ask").values()) == JOBS
+    assert seen.taken("/robot/relay/service/ask") <= seen.published
 
 
 def test_timers_of_rclrt_rcl_are_seen_with_their_nominal_release(tmp_path: Path) -> None:
