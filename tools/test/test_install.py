@@ -96,6 +96,9 @@ def is_of_wheels() -> bool:
 
 def run(*command: object, **variables: str) -> str:
     kept = {k: v for k, v in os.environ.items() if "PATH" not in k or k == "PATH"}
+    if added := os.environ.get("CMAKE_PREFIX_PATH"):  # A workspace, with rclcpp for instance.
+        libraries = ":".join(f"{prefix}/lib" for prefix in added.split(":"))
+        kept |= {"CMAKE_PREFIX_PATH": added, "LD_LIBRARY_PATH": libraries}
     if not is_of_wheels():
         kept = dict(os.environ)  # Sourced.
     if "BASH_ENV" in variables:
