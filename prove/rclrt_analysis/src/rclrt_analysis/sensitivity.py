@@ -78,14 +78,17 @@ def sensitivity(system: System, method: str = "exact") -> Margins:
         now = late(system)
         wcet: dict[str, int | None] = {}
         period: dict[str, int | None] = {}
-        # What is released as often on the same executor may often change by as much.
+        # What is released as often on the same executor may often change by as much, or what was
+        # searched there last.
         rate = rates(system)
         more: dict[tuple[str, float], int] = {}
         less: dict[tuple[str, float], int] = {}
         for i, callback in enumerate(system.callbacks):
-            name, alike = callback.name, (callback.executor, rate[callback.name])
-            wcet[name] = longest = _wcet(system, i, late, now, more.get(alike)) if now.met else None
-            more[alike] = (longest or 0) - callback.wcet
+            name, last = callback.name, (callback.executor, 0.0)
+            alike = (callback.executor, rate[name])
+            guess = more.get(alike, more.get(last))
+            wcet[name] = longest = _wcet(system, i, late, now, guess) if now.met else None
+            more[alike] = more[last] = (longest or 0) - callback.wcet
             if callback.kind is Kind.TIMER:
                 shortest = _period(system, i, late, now, less.get(alike)) if now.met else None
                 period[name] = shortest
