@@ -46,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--delay",
         "-d",
         type=_positive,
-        default=2.0,
+        default=3.0,
         metavar="S",
-        help="time between two screens (2)",
+        help="time between two screens (3)",
     )
     parser.add_argument(
         "--for",

@@ -111,7 +111,7 @@ def reason(error: Exception) -> str:
 
 def printable(text: str) -> str:
     """Return it without what a terminal would obey."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def open_file(path: Path) -> int:

@@ -132,7 +132,8 @@ class Grid(Widget, can_focus=True):
                 row = self.rows[place]
                 text = self.table.cell(row, column, wide)
                 style = CURSOR if place == self.sorting.cursor else PLAIN
-                style += BAD if column.bad(self.table.values[column.key][row]) else PLAIN
+                if column.bad(self.table.values[column.key][row]):
+                    style += BAD
             between = HEAD if y == 0 else CURSOR if place == self.sorting.cursor else PLAIN
             parts += [Segment(text, style), Segment(" ", between)]
         return Strip(parts).adjust_cell_length(width)
