@@ -11,7 +11,7 @@ waits for several inputs uses what each of them has brought last (`JoinWatch`).
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -116,6 +116,7 @@ class ChainWatch:
         self._to_join: list[tuple[int, Job]] = []
         self._used: dict[JobKey, tuple[Job, ...]] = {}
         self._jobs: list[dict[JobKey, Job]] = [{} for _ in chain.callbacks]
+        self._begun: list[JobKey] = []  # Of the first callback, in order; also forgotten ones.
         self._sent: dict[Message, Publication] = {}
         self._sent_at: dict[JobKey, int] = {}
         self._outputs: list[Job] = []
@@ -146,12 +147,17 @@ class ChainWatch:
                 self._take(place, job)
             elif not job.input.endswith(NO_INPUTS):
                 self._joins.setdefault(place, JoinWatch(self._inputs[place], whole))
-                self._jobs[place][job.key] = job
+                self._remember(place, job)
                 self._to_join.append((place, job))
+
+    def _remember(self, place: int, job: Job) -> None:
+        if place == 0 and job.key not in self._jobs[0]:
+            insort(self._begun, job.key)
+        self._jobs[place][job.key] = job
 
     def _take(self, place: int, job: Job) -> None:
         """Take a job that brings something out."""
-        self._jobs[place][job.key] = job
+        self._remember(place, job)
         # Its last message is what others read; without numbers it may leave until the end.
         self._ends[place].append((self._sent_at.get(job.key, job.end), job.key))
         if place == len(self._jobs) - 1:
@@ -246,7 +252,8 @@ class ChainWatch:
         if self._last_only and is_last and datum in first:
             self.seen.add(end - first[datum].release, end, self.chain.deadline, path)
         if last is not None and last[:3] == datum[:3] and not self._last_only:
-            between = self._begun(last, datum)
+            after, until = bisect_right(self._begun, last), bisect_right(self._begun, datum)
+            between = [key for key in self._begun[after:until] if key in first]
             if self.chain.semantics == "age":
                 begun = [last]
             elif self.chain.semantics == "reaction" and self._by_timer:
@@ -263,14 +270,6 @@ class ChainWatch:
         self._answered = datum
         self._newest_output = end
         self._silent_since = None
-
-    def _begun(self, after: JobKey, until: JobKey) -> list[JobKey]:
-        """Return the first callback's jobs between two of one executor, in order."""
-        first = self._jobs[0]
-        if until[3] - after[3] > len(first):
-            return sorted(key for key in first if after < key <= until)
-        keys = ((*until[:3], number) for number in range(after[3] + 1, until[3] + 1))
-        return [key for key in keys if key in first]
 
     def _listen(self, now: int) -> None:
         limit = self.chain.silent_after
@@ -314,6 +313,8 @@ class ChainWatch:
                 self._jobs[place].pop(key, None)
                 self._used.pop(key, None)
             del ends[:old]
+        if len(self._begun) > 2 * len(self._jobs[0]):
+            self._begun = [key for key in self._begun if key in self._jobs[0]]
         # The rest is newer, but for what several threads wrote at once.
         old_ones = itertools.takewhile(lambda item: item[1].time < before, self._sent.items())
         for message, sent in list(old_ones):

@@ -16,7 +16,7 @@ from rclrt_tools.statistics import percentile
 from rclrt_tools.trace.layout import Entry, Header, Records
 from rclrt_tools.watch.assumptions import Assumptions, Names
 from rclrt_tools.watch.chains import ChainWatch, shown_state
-from rclrt_tools.watch.feed import read
+from rclrt_tools.watch.feed import Job, read
 
 NS_PER_MS = 1e6
 FIRST_JOB = 1
@@ -42,8 +42,12 @@ class Watch:
         key = (header.boot_id, header.process, header.executor)
         begins = len(records) > 0 and int(records["sequence"].min()) <= FIRST_JOB
         whole = self._whole.setdefault(key, begins)
+        jobs_of: dict[str, list[Job]] = {}
+        for job in jobs:
+            jobs_of.setdefault(job.callback, []).append(job)
         for chain in self.chains:
-            chain.add(jobs, publications, whole)
+            its = [job for name in chain.chain.callbacks for job in jobs_of.get(name, ())]
+            chain.add(its, publications, whole)
 
     def settle(self, until: int) -> None:
         """Judge what has ended by then; of that nothing more comes."""
