@@ -71,7 +71,7 @@ UNIT = 1_000_000
 def test_margins_are_met_and_a_little_more_is_not(kind: ExecutorKind) -> None:
     rng = random.Random(4)
     looked_at = 0
-    for i in range(60):
+    for i in range(24):
         made = timers_only(rng, kind) if i % 2 else with_subscriptions(rng, (kind,))
         # With times that are not as coarse as the steps of a search.
         system = finer(made, UNIT).each(lambda c: replace(c, bcet=0))
@@ -84,7 +84,7 @@ def test_margins_are_met_and_a_little_more_is_not(kind: ExecutorKind) -> None:
             assert analyse(system.but(name, wcet=wcet)).met
             assert not analyse(system.but(name, wcet=wcet + exact)).met
             looked_at += 1
-    assert looked_at > 20
+    assert looked_at > 20, looked_at
 
 
 def test_margins_take_fewer_analyses_than_by_bisection(

@@ -30,8 +30,8 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cargo = shutil.which("cargo")
     if cargo is None:
         pytest.skip("cargo is not installed: the public implementation is not compared")
-    build = os.environ.get("RCLRT_BUILD_DIR")
-    target = Path(build) / "oracle" if build else tmp_path_factory.mktemp("oracle")
+    build = Path(os.environ.get("RCLRT_BUILD_DIR") or tmp_path_factory.mktemp("oracle"))
+    target = Path(os.environ.get("CARGO_TARGET_DIR", build / "oracle"))
     program = target / "debug" / "oracle"
     written = max((HERE / name).stat().st_mtime for name in ("Cargo.toml", "main.rs"))
     if program.exists() and program.stat().st_mtime > written:
