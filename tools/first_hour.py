@@ -5,7 +5,7 @@
 
     tools/first_hour.py analysis   # pip install, by a user without rights or compilers; a file
     tools/first_hour.py pages      # after ./rclrt build: the commands of all pages
-    tools/first_hour.py package    # after ./rclrt build: a package of a user's own
+    tools/first_hour.py sourced    # after ./rclrt build: a workspace, where ROS 2 is sourced
 
 .ci/debian13 does that on a bare Debian, and knows how long each may take.
 
@@ -13,7 +13,7 @@ The commands are taken from the pages: the lines of their blocks, and what stand
 code. Each is executed in a folder where the files lie that pages speak of: robot.yaml,
 planner.trace and so on. Where a page says `ros2 launch`, an example of the tree runs. What runs
 until Ctrl-C gets one after some seconds. A command that cannot be executed here is printed with the
-reason. The package is an example of the tree, outside of it.
+reason. What is sourced is a prefix like /opt/ros/kilted, made of the files of the wheels.
 
 Exit status 1 if a command of a page is none: unknown to the program, or ended by a bug.
 """
@@ -39,8 +39,7 @@ PAGES = (
     "[a-z]*/rclrt_*/**/*.md", "CONTRIBUTING.md",
 )  # fmt: skip
 """All pages of the site. Those that a user reads first come first."""
-OURS = ("rclrt_trace", "rclrt_scx", "rclrt_core", "rclrt_config", "rclrt_front_end", "rclrt_rcl")
-"""What a package on rclrt_rcl needs."""
+MODULES = ROOT / "tools/cmake/pypi"
 
 LIMIT_S = 20
 """What runs longer gets a Ctrl-C."""
@@ -48,7 +47,7 @@ ENDLESS, ENDS_S = r"watch(?!.*(--for|\.trace))|record(?!.*--for)", 5
 """What runs until it gets one."""
 
 ELSEWHERE = {
-    r"colcon|rosdep|CMAKE_PREFIX": "needs ROS 2 with rclcpp; the stage colcon builds it",
+    r"colcon": "is done where ROS 2 is sourced",
     r"build-dep|apt install": "the stage debian-packages does it",
     r"^ros2 |rclcpp_app|/rclrt/trace": "needs ros2cli, or a robot",
     r"build/examples/|rclrt_agent serial|^socat": "the tests of the examples do it",
@@ -193,11 +192,6 @@ def play(folder: Path) -> int:
     return wrong
 
 
-def quietly(*command: str | Path) -> None:
-    """Execute a command that must succeed."""
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-
-
 def analysis(folder: Path) -> None:
     """Install with pip what needs no C++, and analyse a file."""
     venv = folder / "venv"
@@ -227,35 +221,84 @@ def analysis(folder: Path) -> None:
             raise SystemExit("a user without rights and compilers cannot do that")
 
 
-def own_package(folder: Path) -> None:
-    """Build and start a package of a user's own, which finds ours below a prefix."""
-    began = time.monotonic()
-    example = shutil.copytree(ROOT / "try/rclrt_examples/obstacle_stop", folder / "obstacle_stop")
-    prefix, build = folder / "prefix", folder / "own"
-    for package in OURS:
-        quietly("cmake", "--install", BUILD / package, "--prefix", prefix)
-    ready = time.monotonic()
-    found = f"-DCMAKE_PREFIX_PATH={prefix}"
-    quietly("cmake", "-G", "Ninja", "-S", example, "-B", build, found)  # There is no make.
-    quietly("cmake", "--build", build)
-    until_ctrl_c = ("timeout", "-s", "INT", "3", build / "obstacle_stop")
-    robot = subprocess.run(
-        [*until_ctrl_c, "--ros-args", "--params-file", example / "priorities.yaml"],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
+def opt_ros(folder: Path, wheels: Path, build: Path = BUILD) -> dict[str, str]:
+    """Lay the files of the wheels out as a distribution does; return what its setup.bash sets."""
+    prefix = folder / "opt/ros/kilted"
+    site = next(wheels.glob("lib/python3.*/site-packages"))
+    for name, entries in (
+        ("lib", (*wheels.glob("lib/*"), *site.glob("ros_*.libs/*"))),
+        ("bin", wheels.glob("bin/*")),
+        (".", (wheels / "include", wheels / "tools", wheels / "lib64")),
+    ):
+        (prefix / name).mkdir(parents=True, exist_ok=True)
+        for entry in entries:
+            link = prefix / name / entry.name
+            if not link.exists() and not (name == "bin" and "python" in entry.name):
+                link.symlink_to(entry)
+    shutil.copytree(wheels / "share", prefix / "share")
+    # What the machine that built the wheels has. A distribution names its own.
+    for file in prefix.glob("share/*/cmake/*.cmake"):
+        text = file.read_text(encoding="utf-8")
+        new = re.sub(r'[^";]*(?:/opt/python|libtinyxml2)[^";]*', "", text)
+        new = new.replace("lttng-ust", "dl")
+        # Of the wheels alone: OpenSSL is inside of them.
+        finds = f"list(APPEND CMAKE_MODULE_PATH {MODULES})\nfind_package(OpenSSL"
+        new = new.replace("find_package(OpenSSL", finds)
+        if new != text:
+            file.write_text(new, encoding="utf-8")
+    (prefix / "setup.bash").write_text(
+        f"export AMENT_PREFIX_PATH={prefix} CMAKE_PREFIX_PATH={prefix}\n"
+        f"export LD_LIBRARY_PATH={prefix}/lib\n"
+        f"export PYTHONPATH={prefix}/{site.relative_to(wheels)}\n",
+        encoding="utf-8",
     )
-    print(f"\nown package: {robot.stdout.strip()}")
-    own = time.monotonic() - ready
-    print(f"{own:6.1f} s, and {ready - began:.1f} s to install ours")
-    if " scans, " not in robot.stdout:
-        raise SystemExit("the package of one's own does not run")
+    cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
+    (python,) = re.findall(r"^_?Python3_LIBRARY_RELEASE:\w+=(.*)$", cache, re.M)
+    # Of the wheels alone, too: their librcl.so needs symbols of Python.
+    words = f"-Wl,--no-as-needed {python} -Wl,--allow-shlib-undefined"
+    return {"LDFLAGS": words, "BASH_ENV": f"{prefix}/setup.bash"}
+
+
+def sourced(folder: Path) -> None:
+    """Play a user who has sourced a distribution: a workspace, a package, the installed command."""
+    variables = opt_ros(folder, ROOT / ".rclrt/venv")
+    setup = variables.pop("BASH_ENV")
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    # What ccache knows of these files in another folder it knows of them in this one.
+    variables |= {"CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1"}
+    variables["CMAKE_GENERATOR"] = "Ninja"  # ROS 2 brings make; a bare Debian has none.
+    variables["PATH"] = f"{folder}/colcon/bin:{folder}/rclrt/bin:{os.environ['PATH']}"
+    pages = (ROOT / "README.md", ROOT / "try/rclrt_examples/README.md")
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    builds = re.findall(r"colcon build --[^`\n]*", text)
+    node = "install/obstacle_stop/lib/obstacle_stop/obstacle_stop --ros-args --params-file"
+    node += " install/obstacle_stop/share/obstacle_stop/priorities.yaml"
+    for command, tells in (
+        ("python3 -m venv ../colcon && ../colcon/bin/pip install -q --no-deps -r "
+         f"{ROOT}/tools/requirements/colcon.txt", ""),
+        (f"python3 -m venv ../rclrt && ../rclrt/bin/pip install -q {ROOT}", ""),
+        (f"git clone -q {ROOT} src/rclrt", ""),
+        ("rclrt demo", "needs the C++ part of rclrt"),
+        *((build.replace("NAME", "obstacle_stop"), "packages finished") for build in builds),
+        (f"RCLRT_TRACE=slow timeout -s INT 3 {node} || test $? = 124", " scans, "),
+        ("rclrt trace info slow", "/brake/subscription/scan"),
+    ):  # fmt: skip
+        began = time.monotonic()
+        run = f". {setup}; if [ -e install ]; then . install/setup.sh; fi; {command}"
+        done = subprocess.run(
+            ["bash", "-c", run], cwd=workspace, env={**os.environ, **variables}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        print(f"{time.monotonic() - began:5.1f} s  {command}", flush=True)
+        if tells not in done.stdout or (done.returncode and "needs" not in tells):
+            raise SystemExit(f"exit status {done.returncode}\n{done.stdout[-3000:]}")
 
 
 def main() -> None:
     """Do one of the three in a folder that is removed afterwards."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", choices=("analysis", "pages", "package"))
+    parser.add_argument("what", choices=("analysis", "pages", "sourced"))
     what = parser.parse_args().what
     began = time.monotonic()
     wrong = 0
@@ -263,7 +306,7 @@ def main() -> None:
         if what == "pages":
             wrong = play(Path(name))
         else:
-            {"analysis": analysis, "package": own_package}[what](Path(name))
+            {"analysis": analysis, "sourced": sourced}[what](Path(name))
     told = f"{wrong} commands are wrong, " if what == "pages" else ""
     print(f"first hour, {what}: {told}{time.monotonic() - began:.0f} s")
     sys.exit(min(wrong, 1))

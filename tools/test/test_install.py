@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from first_hour import opt_ros
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("RCLRT_BUILD_DIR", ROOT / "build"))
@@ -24,7 +24,6 @@ BELOW_ROS = (
 )  # fmt: skip
 ALL = (*BELOW_ROS, "rclrt_rcl")
 CACHE = BUILD / "CMakeCache.txt"
-MODULES = f"-DCMAKE_MODULE_PATH={ROOT}/tools/cmake/pypi"
 PROJECT = """
 cmake_minimum_required(VERSION 3.22)
 project(robot LANGUAGES CXX)
@@ -120,40 +119,6 @@ def install(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return prefix
 
 
-def opt_ros(folder: Path, wheels: Path) -> dict[str, str]:
-    """Lay the files of the wheels out as a distribution does; return what its setup.bash sets."""
-    prefix = folder / "opt/ros/kilted"
-    site = next(wheels.glob("lib/python3.*/site-packages"))
-    for name, entries in (
-        ("lib", (*wheels.glob("lib/*"), *site.glob("ros_*.libs/*"))),
-        ("bin", wheels.glob("bin/*")),
-        (".", (wheels / "include", wheels / "tools", wheels / "lib64")),
-    ):
-        (prefix / name).mkdir(parents=True, exist_ok=True)
-        for entry in entries:
-            link = prefix / name / entry.name
-            if not link.exists() and not (name == "bin" and "python" in entry.name):
-                link.symlink_to(entry)
-    shutil.copytree(wheels / "share", prefix / "share")
-    # What the machine that built the wheels has. A distribution names its own.
-    for file in prefix.glob("share/*/cmake/*.cmake"):
-        text = file.read_text(encoding="utf-8")
-        new = re.sub(r'[^";]*(?:/opt/python|libtinyxml2)[^";]*', "", text)
-        new = new.replace("lttng-ust", "dl")
-        if new != text:
-            file.write_text(new, encoding="utf-8")
-    (prefix / "setup.bash").write_text(
-        f"export AMENT_PREFIX_PATH={prefix} CMAKE_PREFIX_PATH={prefix}\n"
-        f"export LD_LIBRARY_PATH={prefix}/lib\n"
-        f"export PYTHONPATH={prefix}/{site.relative_to(wheels)}\n",
-        encoding="utf-8",
-    )
-    (python,) = re.findall(r"^_?Python3_LIBRARY_RELEASE:\w+=(.*)$", CACHE.read_text("utf-8"), re.M)
-    # Of the wheels alone: their librcl.so needs symbols of Python, and OpenSSL is inside of them.
-    words = f"-Wl,--no-as-needed {python} -Wl,--allow-shlib-undefined"
-    return {"LDFLAGS": words, "BASH_ENV": f"{prefix}/setup.bash"}
-
-
 @pytest.fixture(scope="module", name="distribution")
 def install_for_a_distribution(
     prefix: Path, tmp_path_factory: pytest.TempPathFactory
@@ -169,7 +134,7 @@ def install_for_a_distribution(
     )
     run(
         "cmake", "-G", "Ninja", "-S", ROOT, "-B", folder / "build", f"-DRCLRT_VENV={wheels}",
-        "-DRCLRT_BUILD_TESTS=OFF", f"-DRCLRT_PACKAGES={packages}", MODULES, **variables,
+        "-DRCLRT_BUILD_TESTS=OFF", f"-DRCLRT_PACKAGES={packages}", **variables,
     )  # fmt: skip
     for package in ALL:
         for file in (BUILD / package).rglob("*"):
@@ -194,8 +159,8 @@ def build(
         ),
         encoding="utf-8",
     )  # fmt: skip
-    more = [f"-DCMAKE_PREFIX_PATH={prefix}", *([MODULES] if variables else [])]
-    run("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", *more, **variables)
+    found = f"-DCMAKE_PREFIX_PATH={prefix}"
+    run("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", found, **variables)
     run("ninja", "-C", folder / "build", **variables)
     return folder / "build/robot"
 
