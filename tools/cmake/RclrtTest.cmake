@@ -110,8 +110,8 @@ function(rclrt_add_gtest name)
 endfunction()
 
 # rclrt_add_pytest(<name> <path> [TIMEOUT <s>] [PARALLEL] [MACHINE] [MESSAGES <package>...] [NEEDS <target>...]
-#                  [IGNORE <path>...] [ENVIRONMENT <name=value>...])
-# Runs pytest on a file or folder, without the paths to ignore, with the Python of the ROS 2 in use, so that
+#                  [IGNORE <pattern>...] [ENVIRONMENT <name=value>...])
+# Runs pytest on a file or folder, without the paths (patterns) to ignore, with the Python of the ROS 2 in use, so that
 # rclpy is there. The test finds the programs of this build under $RCLRT_BUILD_DIR, the tree under
 # $RCLRT_SOURCE_DIR, what the programs are sanitized with (or nothing) in $RCLRT_SANITIZE, and can import the
 # messages of our own packages named by MESSAGES. NEEDS: the programs that it starts, if it is of the first tier. Its /dev/shm is its own (tools/own_world.py).
@@ -137,7 +137,7 @@ function(rclrt_add_pytest name path)
     "RCLRT_BUILD_DIR=${CMAKE_BINARY_DIR}" "RCLRT_SOURCE_DIR=${RCLRT_ROOT}"
     "RCLRT_SANITIZE=${RCLRT_SANITIZE}" "PYTHONPATH=${python_path}" "LD_LIBRARY_PATH=${library_path}"
     ${RCLRT_ROS_ENVIRONMENT})
-  list(TRANSFORM arg_IGNORE PREPEND "--ignore=${CMAKE_CURRENT_SOURCE_DIR}/")
+  list(TRANSFORM arg_IGNORE PREPEND "--ignore-glob=${CMAKE_CURRENT_SOURCE_DIR}/")
   _rclrt_test_properties(${arg_NEEDS})
   add_test(NAME ${PROJECT_NAME}.${name}
     COMMAND ${own_domain} "${Python3_EXECUTABLE}" -m pytest -q -rs -p no:cacheprovider -p own_world
