@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from observing import HERE, Seen, observe
+from rclrt_tools import cli
 from rclrt_tools.trace import layout, read_trace
 
 STOCK = HERE / "stock_nodes"
@@ -109,6 +112,17 @@ def test_every_job_of_plain_rclpy_is_seen_and_matched(executor: str, tmp_path: P
     assert seen.taken("/snake/service/ask") <= seen.published
     assert seen.entry("/snake/timer/10ms").period_ns == 10_000_000
     assert "callback_start" in seen.missing
+
+
+def test_what_a_running_process_publishes_is_counted() -> None:
+    snake = [sys.executable, str(RCLPY), "single", "1000000", "--ros-args", "-r", "__node:=snake"]
+    with subprocess.Popen(snake, stderr=subprocess.DEVNULL) as child:
+        look = [*cli.command("observe", "--pid", str(child.pid)), "--for", "0.1"]
+        done = subprocess.run(look, capture_output=True, text=True, check=True, timeout=100)
+        child.terminate()
+    found = re.search(r"/snake publishes /slither \[builtin.*\], (\d+) messages in 1", done.stdout)
+    assert found and 10 < int(found[1]) <= 150, done.stdout  # 100 a second, fewer on a busy machine
+    assert re.search(r"/snake publishes /parameter_events \[.*\], \d+ messages in 1", done.stdout)
 
 
 @pytest.mark.skipif(not REFERENCE.exists(), reason="rclrt_reference_system is built apart")

@@ -12,8 +12,8 @@ command.
     ./rclrt observe --pid 4200
 
 Looks at a process that was started without us, until Ctrl-C: its threads with their CPU time, how
-often they wake and are preempted, policies and CPUs; and its topics, if rclpy is here and its
-arguments name its nodes. It cannot see callbacks and messages.
+often they wake and are preempted, policies and CPUs; and, if rclpy is here and its arguments name
+its nodes, its topics and how many messages it publishes in a second. It cannot see callbacks.
 """
 
 from __future__ import annotations

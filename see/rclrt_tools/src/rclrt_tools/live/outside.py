@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from rclrt_tools.apply.machine import names_of
 from rclrt_tools.live.files import BORN, FLAGS, STATE, Process, printable, proc_text, stat_of
@@ -18,6 +20,9 @@ YOUNG_S = 10.0
 
 GRAPH_S = 5.0
 """So long the graph may take to be known."""
+
+READ_S, READ_MOST, READ_EVERY_S = 1.0, 1000, 0.02
+"""So long messages are counted, so many in all, and so often they are taken."""
 
 
 class Outside:
@@ -59,7 +64,10 @@ class Outside:
 
 
 def topics_of(process: int) -> Iterator[str]:
-    """Yield lines about the topics of a process, as the graph of ROS has them, and what is not."""
+    """Yield lines about the topics of a process, as the graph of ROS has them, and what is not.
+
+    A reader that asks for nothing again counts the messages that it publishes in a second.
+    """
     words = proc_text(f"/proc/{process}/cmdline").split("\0")[:-1]
     nodes = names_of(words, "")[1]
     if not nodes:
@@ -84,16 +92,46 @@ def topics_of(process: int) -> Iterator[str]:
                 if time.monotonic() > until:
                     break
                 time.sleep(0.1)
-            for what, ask in (
-                ("publishes", mine.get_publisher_names_and_types_by_node),
-                ("takes", mine.get_subscriber_names_and_types_by_node),
-            ):
-                try:
-                    for topic, types in ask(name, space or "/"):
-                        yield f"{node} {what} {printable(topic)} [{printable(', '.join(types))}]"
-                except Exception as error:  # rclpy has one of its own for a node that is not there
-                    yield f"{node}: not known in the graph: {printable(str(error))[:120]}"
-                    break
+            try:
+                published = mine.get_publisher_names_and_types_by_node(name, space or "/")
+                taken = mine.get_subscriber_names_and_types_by_node(name, space or "/")
+            except Exception as error:  # rclpy has one of its own for a node that is not there
+                yield f"{node}: not known in the graph: {printable(str(error))[:120]}"
+                continue
+            counted = _counted(mine, {topic: types[0] for topic, types in published})
+            for what, topics in (("publishes", published), ("takes", taken)):
+                for topic, types in topics:
+                    line = f"{node} {what} {printable(topic)} [{printable(', '.join(types))}]"
+                    yield line + (f", {counted[topic]}" if what == "publishes" else "")
         mine.destroy_node()
     finally:
         rclpy.shutdown(context=context)
+
+
+def _counted(mine: Any, topics: Mapping[str, str]) -> dict[str, str]:
+    """Return how many messages of each topic come, or why they are not counted."""
+    from rclpy.qos import QoSProfile, QoSReliabilityPolicy
+
+    quality = QoSProfile(depth=50, reliability=QoSReliabilityPolicy.BEST_EFFORT)
+    said, readers, counts = {}, {}, dict.fromkeys(topics, 0)
+    for topic, kind in topics.items():
+        try:
+            package, name = kind.split("/msg/")
+            type_ = getattr(import_module(f"{package}.msg"), name)
+            readers[topic] = mine.create_subscription(type_, topic, print, quality)
+        except Exception as error:  # whatever the import of a stranger's package raises
+            said[topic] = f"messages not counted: {printable(str(error))[:120]}"
+    time.sleep(READ_S / 2)  # until they are matched; what has come by then does not count
+    begin = None
+    while begin is None or (sum(counts.values()) < READ_MOST and time.monotonic() < begin + READ_S):
+        for topic, reader in readers.items():
+            with reader.handle:
+                while reader.handle.take_message(reader.msg_type, True) is not None:
+                    counts[topic] += 1
+        if begin is None:
+            begin, counts = time.monotonic(), dict.fromkeys(topics, 0)
+        time.sleep(READ_EVERY_S)
+    seconds = time.monotonic() - begin
+    for reader in readers.values():
+        mine.destroy_subscription(reader)
+    return {topic: f"{counts[topic]} messages in {seconds:.1f} s" for topic in readers} | said
