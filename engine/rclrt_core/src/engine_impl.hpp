@@ -34,8 +34,7 @@
 /// - `mutex`, the dispatch lock: which jobs wait and run, which threads sleep. Under it: no allocation, no system call (but the
 ///   time of a clock), no wait, no loop over all callbacks. Comments name what is not O(log n).
 /// The lock of a ThreadUrgency lies between the two.
-#ifndef ENGINE_IMPL_HPP_
-#define ENGINE_IMPL_HPP_
+#pragma once
 
 #include <deque>
 #include <mutex>
@@ -210,5 +209,3 @@ public:
 };
 
 }  // namespace rclrt_core
-
-#endif  // ENGINE_IMPL_HPP_

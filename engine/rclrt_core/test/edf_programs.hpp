@@ -3,8 +3,7 @@
 
 /// Programs that share FIFO bands, in one process or in several. The priorities go to a table of the
 /// test instead of to the OS, so no permission is needed, and the clock may be moved on.
-#ifndef EDF_PROGRAMS_HPP_
-#define EDF_PROGRAMS_HPP_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -255,5 +254,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // EDF_PROGRAMS_HPP_

@@ -3,8 +3,7 @@
 
 /// What preemptive global EDF must do, once for all backends: jobs that arrive and work, and who must
 /// end before whom whatever the exact times. On the simulated platform, also every instant.
-#ifndef EDF_SCENARIOS_HPP_
-#define EDF_SCENARIOS_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -142,5 +141,3 @@ inline const std::vector<EdfScenario> & edf_scenarios()
 }
 
 }  // namespace rclrt_core
-
-#endif  // EDF_SCENARIOS_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What tests of the engine on real threads share.
-#ifndef ENGINE_ON_LINUX_HPP_
-#define ENGINE_ON_LINUX_HPP_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -66,5 +65,3 @@ bool eventually(const Condition & condition)
 }
 
 }  // namespace rclrt_core
-
-#endif  // ENGINE_ON_LINUX_HPP_

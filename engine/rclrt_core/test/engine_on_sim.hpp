@@ -4,8 +4,7 @@
 /// An engine on the simulated platform, whose whole run becomes a list of lines to compare:
 ///
 ///   "released-started-ended name"   in milliseconds, in order of start
-#ifndef ENGINE_ON_SIM_HPP_
-#define ENGINE_ON_SIM_HPP_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -423,5 +422,3 @@ public:
 };
 
 }  // namespace rclrt_core
-
-#endif  // ENGINE_ON_SIM_HPP_

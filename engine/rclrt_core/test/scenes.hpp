@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Tests as tables: a line or two for what there is, what happens and what must run.
-#ifndef SCENES_HPP_
-#define SCENES_HPP_
+#pragma once
 
 #include <algorithm>
 #include <functional>
@@ -274,5 +273,3 @@ inline void expect_on(const std::vector<std::string> & machines, Scene scene)
 }
 
 }  // namespace rclrt_core
-
-#endif  // SCENES_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the tests of the simulated platform share.
-#ifndef SIM_PLATFORM_TEST_HPP_
-#define SIM_PLATFORM_TEST_HPP_
+#pragma once
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -125,5 +124,3 @@ protected:
 };
 
 }  // namespace rclrt_core
-
-#endif  // SIM_PLATFORM_TEST_HPP_

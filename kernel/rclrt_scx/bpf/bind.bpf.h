@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Slots: a thread takes one and gives it back. */
-#ifndef BIND_BPF_H_
-#define BIND_BPF_H_
+#pragma once
 
 #include "queues.bpf.h"
 #include "tables.bpf.h"
@@ -117,5 +116,3 @@ SEC("syscall") int edf_bind(struct rclrt_scx_bind *request)
 	}
 	return -ENOSPC;
 }
-
-#endif /* BIND_BPF_H_ */

@@ -7,8 +7,7 @@
  *
  * A thread that works for several servers in turn says at the begin of each how much that one has left.
  */
-#ifndef BUDGET_BPF_H_
-#define BUDGET_BPF_H_
+#pragma once
 
 #define LATEST_SERVER (1ULL << 62)
 
@@ -100,5 +99,3 @@ static void use_budget(struct thread *t)
 	t->server_ns = (waits && key > now ? key : now) + period;
 	t->postponed = true;
 }
-
-#endif /* BUDGET_BPF_H_ */

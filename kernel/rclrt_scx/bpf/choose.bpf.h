@@ -2,8 +2,7 @@
 /*
  * Which CPU a thread takes that cannot run where it is: an idle one, or the one that runs the latest.
  */
-#ifndef CHOOSE_BPF_H_
-#define CHOOSE_BPF_H_
+#pragma once
 
 #define MARK_CPU 1023ULL  /* bits of a mark that say who left it; the rest is the time */
 #define FRESH_NS 50000ULL /* a thread on its way into a queue is there by then */
@@ -299,5 +298,3 @@ __noinline int share_work(s32 cpu)
 		kick(victim, wanted < RCLRT_SCX_RUNS_BACKGROUND ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
 	return 0;
 }
-
-#endif /* CHOOSE_BPF_H_ */

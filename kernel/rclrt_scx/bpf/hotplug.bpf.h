@@ -5,8 +5,7 @@
  * So they are put behind the thread that takes the CPU down, where the kernel finds them. If it is not taken down, they
  * come back to enqueue() when their short slices end.
  */
-#ifndef HOTPLUG_BPF_H_
-#define HOTPLUG_BPF_H_
+#pragma once
 
 __noinline int take_bound(u64 queue, s32 cpu)
 {
@@ -43,5 +42,3 @@ static __always_inline bool make_way(s32 cpu, struct rclrt_scx_cpu *c, struct ta
 	c->in_reserve = 1; /* Nobody is to disturb them. */
 	return true;
 }
-
-#endif /* HOTPLUG_BPF_H_ */

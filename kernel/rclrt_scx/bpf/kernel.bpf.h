@@ -6,8 +6,7 @@
  * Functions were renamed in 6.13 and again in 6.19. Each variant is declared weak; what the running
  * kernel lacks is pruned by the verifier as a dead branch.
  */
-#ifndef KERNEL_BPF_H_
-#define KERNEL_BPF_H_
+#pragma once
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -343,5 +342,3 @@ static __always_inline enum current current_of(s32 cpu, bool partial)
 		return HIGHER;
 	return partial && policy != SCHED_EXT && pid ? FAIR_ABOVE : OURS;
 }
-
-#endif /* KERNEL_BPF_H_ */

@@ -5,8 +5,7 @@
  * EDF and OWN have at most as many threads as there are slots, of FAIR only the beginning is looked at. Not static: the
  * verifier looks at such functions once, else at every call, which made loading half as long again.
  */
-#ifndef QUEUES_BPF_H_
-#define QUEUES_BPF_H_
+#pragma once
 
 #define NS_PER_MS 1000000ULL
 #define EDF 0
@@ -250,5 +249,3 @@ static bool take_starved(s32 cpu, struct rclrt_scx_cpu *c, bool of_all, u64 slic
 		c->out_of_turn = take_since(FAIR, cpu, fair, slice);
 	return c->out_of_turn;
 }
-
-#endif /* QUEUES_BPF_H_ */

@@ -3,8 +3,7 @@
  * What deadlines leave to the others: a CPU that ran nothing but deadlines for edf_slice_ns owes them
  * fair_slice_ns. The two are the period.
  */
-#ifndef RESERVE_BPF_H_
-#define RESERVE_BPF_H_
+#pragma once
 
 const volatile u64 fair_slice_ns = 5 * NS_PER_MS;
 
@@ -94,5 +93,3 @@ static bool take_neglected(s32 cpu, struct rclrt_scx_cpu *c)
 	c->search_at = now + starved_jiffies / 16;
 	return take_starved(cpu, c, false, fair_slice_ns);
 }
-
-#endif /* RESERVE_BPF_H_ */

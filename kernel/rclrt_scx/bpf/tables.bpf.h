@@ -3,8 +3,7 @@
  * What the scheduler keeps: the tables of rclrt_scx/slots.h, which the loader sizes and pins, and for
  * each thread what only the scheduler may know.
  */
-#ifndef TABLES_BPF_H_
-#define TABLES_BPF_H_
+#pragma once
 
 #include "rclrt_scx/slots.h"
 
@@ -209,5 +208,3 @@ static void note(struct task_struct *p, u16 type, u64 key)
 	 * thread that never sleeps. It looks by itself. */
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
-
-#endif /* TABLES_BPF_H_ */

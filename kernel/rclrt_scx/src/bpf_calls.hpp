@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The few bpf(2) commands a client needs, so that whoever links it needs no libbpf.
-#ifndef BPF_CALLS_HPP_
-#define BPF_CALLS_HPP_
+#pragma once
 
 #include <linux/bpf.h>
 #include <sys/syscall.h>
@@ -126,5 +125,3 @@ inline int schedule_ext(pid_t tid)
 }
 
 }  // namespace rclrt_scx
-
-#endif  // BPF_CALLS_HPP_

@@ -9,8 +9,7 @@
 /// A deadline is known as of the last event of its thread: one that the thread stores while it runs, as a
 /// worker does between jobs without sleeping, counts when it is next queued or gets a CPU.
 /// Knows nothing of the kernel; works on records alone, so it can be tested with made-up ones.
-#ifndef ORDER_CHECKER_HPP_
-#define ORDER_CHECKER_HPP_
+#pragma once
 
 #include <cstdint>
 #include <istream>
@@ -53,5 +52,3 @@ void write_events(std::ostream & out, const std::vector<rclrt_scx_event> & event
 std::string read_events(std::istream & in, std::vector<rclrt_scx_event> & events);
 
 }  // namespace rclrt_scx
-
-#endif  // ORDER_CHECKER_HPP_

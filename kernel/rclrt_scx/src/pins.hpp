@@ -3,8 +3,7 @@
 
 /// The directory in which a loaded scheduler is pinned: a BPF file system of its own, so that users
 /// who may not enter the machine's common one can reach it.
-#ifndef PINS_HPP_
-#define PINS_HPP_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -55,5 +54,3 @@ void remove_directory(const std::string & directory, bool made);
 uint64_t kernel_ticks_per_second();
 
 }  // namespace rclrt_scx
-
-#endif  // PINS_HPP_

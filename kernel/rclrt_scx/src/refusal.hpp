@@ -4,8 +4,7 @@
 /// Says in a sentence why the scheduler cannot be loaded, used or unloaded here, where that is known.
 ///
 /// The sentences come from facts, so that tests can state the facts of machines that they do not have.
-#ifndef REFUSAL_HPP_
-#define REFUSAL_HPP_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -45,5 +44,3 @@ std::string explain_refusal(const std::string & complaints, const Facts & facts)
 std::string verdict_of(const std::string & complaints);
 
 }  // namespace rclrt_scx
-
-#endif  // REFUSAL_HPP_

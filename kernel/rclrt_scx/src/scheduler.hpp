@@ -6,8 +6,7 @@
 /// load() leaves everything pinned, so the scheduler outlives the process that loaded it. The kernel
 /// falls back to its fair class by itself when the link goes, whatever the reason, so the machine is
 /// never without a scheduler.
-#ifndef SCHEDULER_HPP_
-#define SCHEDULER_HPP_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -113,5 +112,3 @@ std::string tune_ext_server();
 std::string set_ext_server(uint64_t runtime_ns, uint64_t period_ns);
 
 }  // namespace rclrt_scx
-
-#endif  // SCHEDULER_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Whether a filter of system calls looks at this thread, and what that means for bpf(2).
-#ifndef SECCOMP_HPP_
-#define SECCOMP_HPP_
+#pragma once
 
 #include <sys/prctl.h>
 
@@ -38,5 +37,3 @@ inline std::string refused_bpf(bool is_filtered)
 }
 
 }  // namespace rclrt_scx
-
-#endif  // SECCOMP_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The table of clients, and all that happens outside sessions: greeting, ping, silence.
-#ifndef AGENT_HPP_
-#define AGENT_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -133,5 +132,3 @@ std::size_t remove_dead_segments(
   const std::string & folder = "/dev/shm", std::chrono::seconds age = std::chrono::seconds(10));
 
 }  // namespace rclrt_agent
-
-#endif  // AGENT_HPP_

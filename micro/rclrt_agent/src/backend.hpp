@@ -3,8 +3,7 @@
 
 /// What the agent asks of ROS. The session below it speaks DDS-XRCE and knows no ROS; tests put something
 /// else in its place.
-#ifndef BACKEND_HPP_
-#define BACKEND_HPP_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -98,5 +97,3 @@ public:
 };
 
 }  // namespace rclrt_agent
-
-#endif  // BACKEND_HPP_

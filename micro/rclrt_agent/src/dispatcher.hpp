@@ -6,8 +6,7 @@
 /// Every client has a callback group of its own and up to four callbacks in it, one for each band of urgencies
 /// that it uses. A job works on one message. So a client that floods holds up the others by one message each
 /// time, not by its backlog.
-#ifndef DISPATCHER_HPP_
-#define DISPATCHER_HPP_
+#pragma once
 
 #include <array>
 #include <functional>
@@ -55,5 +54,3 @@ private:
 };
 
 }  // namespace rclrt_agent
-
-#endif  // DISPATCHER_HPP_

@@ -5,8 +5,7 @@
 ///
 /// Not thread-safe. What it keeps is bounded: 16 messages ahead of a gap, and the bytes of `Storage`, which all
 /// streams of a client share.
-#ifndef INCOMING_HPP_
-#define INCOMING_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -68,5 +67,3 @@ private:
 };
 
 }  // namespace rclrt_agent
-
-#endif  // INCOMING_HPP_

@@ -7,8 +7,7 @@
 /// A session is asked for its next message only when the operating system has room for one. So what is urgent waits
 /// for one message, not for a buffer of them. The thread that has a message while there is room sends it, whichever that is;
 /// this thread sends the others when there is room again.
-#ifndef LINE_THREAD_HPP_
-#define LINE_THREAD_HPP_
+#pragma once
 
 #include <poll.h>
 
@@ -149,5 +148,3 @@ private:
 };
 
 }  // namespace rclrt_agent
-
-#endif  // LINE_THREAD_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Ports of UDP (one message a datagram) and TCP (each message behind its length, 16 bits, little endian). IPv4.
-#ifndef NET_LINES_HPP_
-#define NET_LINES_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -102,5 +101,3 @@ uint16_t bind_to(int fd, const NetOptions & options);
 std::string host_text(uint32_t host);
 
 }  // namespace rclrt_agent
-
-#endif  // NET_LINES_HPP_

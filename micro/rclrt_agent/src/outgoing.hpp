@@ -12,8 +12,7 @@
 /// heartbeat comes after data of its stream.
 ///
 /// Thread-safe. Every operation is O(streams + log messages), without system calls.
-#ifndef OUTGOING_HPP_
-#define OUTGOING_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -196,5 +195,3 @@ enum Rank : int
 inline int score(uint8_t urgency, Rank rank) { return 1 + urgency * 3 + rank; }
 
 }  // namespace rclrt_agent
-
-#endif  // OUTGOING_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The program: its command line, with the words that users of other agents know, its lines, its diagnostics.
-#ifndef PROGRAM_HPP_
-#define PROGRAM_HPP_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -82,5 +81,3 @@ private:
 };
 
 }  // namespace rclrt_agent
-
-#endif  // PROGRAM_HPP_

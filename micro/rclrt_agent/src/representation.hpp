@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the body of a CREATE says: by XML, in binary, or by the name of a profile.
-#ifndef REPRESENTATION_HPP_
-#define REPRESENTATION_HPP_
+#pragma once
 
 #include <map>
 #include <optional>
@@ -71,5 +70,3 @@ std::optional<TypeName> ros_type(const std::string & type);
 std::optional<TypeName> ros_service_type(const std::string & request_type);
 
 }  // namespace rclrt_agent
-
-#endif  // REPRESENTATION_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The backend that is ROS: a node of rclrt_rcl for each participant.
-#ifndef ROS_BACKEND_HPP_
-#define ROS_BACKEND_HPP_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -148,5 +147,3 @@ private:
 };
 
 }  // namespace rclrt_agent
-
-#endif  // ROS_BACKEND_HPP_

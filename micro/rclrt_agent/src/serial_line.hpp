@@ -5,8 +5,7 @@
 ///
 /// A frame is given to the operating system when the one before has almost left: by the baud rate, and by
 /// what the driver says that it still holds. The thread that makes a frame while the line is free sends it.
-#ifndef SERIAL_LINE_HPP_
-#define SERIAL_LINE_HPP_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -74,5 +73,3 @@ private:
 };
 
 }  // namespace rclrt_agent
-
-#endif  // SERIAL_LINE_HPP_

@@ -10,8 +10,7 @@
 /// under it and destroyed without it. Another one guards what is read from ROS: under that nothing of ROS is called, so
 /// threads of the middleware may bring data while they hold its locks. Bounded: entities, bytes that wait, messages not
 /// yet worked on.
-#ifndef SESSION_HPP_
-#define SESSION_HPP_
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -300,5 +299,3 @@ private:
 Bytes agent_info(uint16_t request, uint16_t object, bool in_session);
 
 }  // namespace rclrt_agent
-
-#endif  // SESSION_HPP_

@@ -9,8 +9,7 @@
 /// Topics use the library's own type support, because their messages go as bytes anyway. Services need one of
 /// ours: rcl takes and sends their messages only as structures. It works with middleware that asks for
 /// rosidl_typesupport_fastrtps_cpp: Fast DDS and Zenoh.
-#ifndef TYPES_HPP_
-#define TYPES_HPP_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -52,5 +51,3 @@ const MessageType * message_type(const TypeName & name);
 const ServiceType * service_type(const TypeName & name);
 
 }  // namespace rclrt_agent
-
-#endif  // TYPES_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Messages of DDS-XRCE as bytes. The format itself is rclrt_micro's, which both ends share.
-#ifndef WIRE_HPP_
-#define WIRE_HPP_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -64,5 +63,3 @@ inline Bytes write_message(const rclrt_message_header & header, View submessages
 }
 
 }  // namespace rclrt_agent
-
-#endif  // WIRE_HPP_

@@ -3,8 +3,7 @@
  *
  * FreeRTOS as the firmware of the tests uses it: static allocation, no timers or queues of its own.
  */
-#ifndef FREERTOS_CONFIG_H_
-#define FREERTOS_CONFIG_H_
+#pragma once
 
 #include "mps2.h"
 
@@ -41,5 +40,3 @@
 #define vPortSVCHandler SVC_Handler
 #define xPortPendSVHandler PendSV_Handler
 #define xPortSysTickHandler SysTick_Handler
-
-#endif /* FREERTOS_CONFIG_H_ */

@@ -5,8 +5,7 @@
  * emulator's, which nothing outside of it keeps. It knows one client. What comes from a writer goes back, as
  * 10 bytes, to the reader that was created in the same place among readers.
  */
-#ifndef INNER_AGENT_H_
-#define INNER_AGENT_H_
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ void inner_agent_start(const struct inner_agent * with);
 /* As struct mps2_line wants them. */
 void inner_agent_take(const uint8_t * bytes, size_t size);
 uint32_t inner_agent_next(uint8_t * byte);
-
-#endif /* INNER_AGENT_H_ */

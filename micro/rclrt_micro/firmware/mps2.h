@@ -5,8 +5,7 @@
  * emulates it. It has no DMA, and its UART takes no time. Both are modelled by timers: a transmission
  * takes as long as its bytes would on the line, and one byte a byte's time is received.
  */
-#ifndef MPS2_H_
-#define MPS2_H_
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void mps2_exit(int status);
 void mps2_print(const char * text);
 /* Bytes of the main stack that were used, ever. */
 uint32_t mps2_stack_used(void);
-
-#endif /* MPS2_H_ */

@@ -4,8 +4,7 @@
  * The firmware of the tests, without what differs between ports: test/test_firmware.py talks to it.
  * It has three levels. The least urgent reads /command, the middle one /down, the most urgent /urgent.
  */
-#ifndef PROGRAM_H_
-#define PROGRAM_H_
+#pragma once
 
 #include "rclrt_micro/system.h"
 
@@ -20,5 +19,3 @@ enum rclrt_ret program_start(
 
 /* Of the port: bytes of stack that were used, ever: of its level `level`, or of what is below all. */
 uint32_t program_stack_used(unsigned level);
-
-#endif /* PROGRAM_H_ */

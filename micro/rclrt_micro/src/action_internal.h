@@ -3,8 +3,7 @@
  *
  * What both ends of an action share.
  */
-#ifndef ACTION_INTERNAL_H_
-#define ACTION_INTERNAL_H_
+#pragma once
 
 #include <string.h>
 
@@ -30,5 +29,3 @@ void action_settle(struct rclrt_action_owed * owed);
 
 void action_write_info(struct rclrt_writer * writer, const uint8_t * id, int64_t stamp_ns);
 int64_t action_read_stamp(struct rclrt_reader * reader);
-
-#endif /* ACTION_INTERNAL_H_ */

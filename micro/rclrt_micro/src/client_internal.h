@@ -3,8 +3,7 @@
  *
  * What topics and services share.
  */
-#ifndef CLIENT_INTERNAL_H_
-#define CLIENT_INTERNAL_H_
+#pragma once
 
 #include "executor_internal.h"
 #include "rclrt_micro/client.h"
@@ -62,5 +61,3 @@ bool client_decode(
 bool client_take_data(
   struct rclrt_session * session, struct rclrt_sink * sink, uint8_t * buffer, size_t capacity,
   struct rclrt_bytes * data);
-
-#endif /* CLIENT_INTERNAL_H_ */

@@ -3,8 +3,7 @@
  *
  * What the two halves of the daemon share.
  */
-#ifndef DAEMON_INTERNAL_H_
-#define DAEMON_INTERNAL_H_
+#pragma once
 
 #include "rclrt_micro/daemon.h"
 
@@ -243,5 +242,3 @@ void daemon_forget_waiting(struct rclrt_input_stream * input, uint16_t sequence)
 /* The next number is another; what is held under it gets in line. The sink to notify, or null. */
 struct rclrt_sink * daemon_advance(struct rclrt_input_stream * input);
 void daemon_notify(struct rclrt_sink * sink);
-
-#endif /* DAEMON_INTERNAL_H_ */

@@ -3,8 +3,7 @@
  *
  * What the two executors share.
  */
-#ifndef EXECUTOR_INTERNAL_H_
-#define EXECUTOR_INTERNAL_H_
+#pragma once
 
 #include "rclrt_micro/executor.h"
 #include "rclrt_micro/trace.h"
@@ -101,5 +100,3 @@ static inline void trace_end(
     executor->trace->end(executor, job, ran);
   }
 }
-
-#endif /* EXECUTOR_INTERNAL_H_ */

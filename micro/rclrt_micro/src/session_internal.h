@@ -3,8 +3,7 @@
  *
  * What sessions and their publishers and readers share.
  */
-#ifndef SESSION_INTERNAL_H_
-#define SESSION_INTERNAL_H_
+#pragma once
 
 #include "daemon_internal.h"
 #include "rclrt_micro/session.h"
@@ -109,5 +108,3 @@ void session_forget(struct rclrt_session * session, struct rclrt_entity * entity
 /* The same, and asks the agent to delete its first `parts`, without waiting: what is created afterwards
  * under the same identifiers comes after it on the stream. */
 void session_drop(struct rclrt_session * session, struct rclrt_entity * entity, unsigned parts);
-
-#endif /* SESSION_INTERNAL_H_ */

@@ -3,8 +3,7 @@
  *
  * What is common to the submessages that clients need and all of them.
  */
-#ifndef XRCE_INTERNAL_H_
-#define XRCE_INTERNAL_H_
+#pragma once
 
 #include "rclrt_micro/xrce.h"
 
@@ -21,5 +20,3 @@ void xrce_write_identity(struct rclrt_writer * writer);
 void xrce_read_identity(struct rclrt_reader * reader);
 void xrce_write_time(struct rclrt_writer * writer, const struct rclrt_time * time);
 void xrce_read_time(struct rclrt_reader * reader, struct rclrt_time * time);
-
-#endif /* XRCE_INTERNAL_H_ */

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The entries of all files, in their order, and the names they were held against.
-#ifndef CONFIGURATION_IMPL_HPP_
-#define CONFIGURATION_IMPL_HPP_
+#pragma once
 
 #include <yaml-cpp/yaml.h>
 
@@ -75,5 +74,3 @@ std::optional<rclrt_core::Finding> problem_with_plan(
 std::optional<int> cpus_of_plan(const std::string & text);
 
 }  // namespace rclrt_config
-
-#endif  // CONFIGURATION_IMPL_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What was read from files: plain values, each with the place it came from.
-#ifndef DOCUMENT_HPP_
-#define DOCUMENT_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -147,5 +146,3 @@ struct Document
 };
 
 }  // namespace rclrt_config
-
-#endif  // DOCUMENT_HPP_

@@ -3,8 +3,7 @@
 
 /// Readers of the fields that several entries of a parameters file have: attributes, budgets, chains, what a proof
 /// takes for granted.
-#ifndef FIELDS_HPP_
-#define FIELDS_HPP_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -55,5 +54,3 @@ Changes<Assumption> read_assumption_fields(const YamlMap & map);
 std::vector<Chain> read_chains(const YAML::Node & map, const std::string & file);
 
 }  // namespace rclrt_config
-
-#endif  // FIELDS_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Reads values out of a YAML map and knows where they stand, for errors with line and column.
-#ifndef YAML_MAP_HPP_
-#define YAML_MAP_HPP_
+#pragma once
 
 #include <yaml-cpp/yaml.h>
 
@@ -111,5 +110,3 @@ private:
 };
 
 }  // namespace rclrt_config
-
-#endif  // YAML_MAP_HPP_

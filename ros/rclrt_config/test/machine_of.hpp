@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A machine for tests, and shorthands for texts and errors.
-#ifndef MACHINE_OF_HPP_
-#define MACHINE_OF_HPP_
+#pragma once
 
 #include <string>
 
@@ -68,5 +67,3 @@ inline rclrt_core::GroupOptions group(const std::string & name)
 }
 
 }  // namespace rclrt_config
-
-#endif  // MACHINE_OF_HPP_

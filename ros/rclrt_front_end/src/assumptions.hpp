@@ -3,8 +3,7 @@
 
 /// What a proof takes for granted of callbacks, held against their jobs; and whether threads still have what their jobs
 /// asked for. The same rules as rclrt_tools/watch/assumptions.py.
-#ifndef ASSUMPTIONS_HPP_
-#define ASSUMPTIONS_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -128,5 +127,3 @@ inline std::string in_ms(rclrt_core::Duration duration)
 }
 
 }  // namespace rclrt_front_end
-
-#endif  // ASSUMPTIONS_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Several chains, fed with the records of several executors.
-#ifndef CHAIN_SET_HPP_
-#define CHAIN_SET_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -66,5 +65,3 @@ private:
 };
 
 }  // namespace rclrt_front_end
-
-#endif  // CHAIN_SET_HPP_

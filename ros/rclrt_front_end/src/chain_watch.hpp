@@ -8,8 +8,7 @@
 /// something else released it, it uses the newest datum that the callback before has published when it starts. A
 /// callback that waits for several inputs (a join) uses what each of them has brought last. Each input has jobs of its
 /// own; those that only keep their message bring out nothing.
-#ifndef CHAIN_WATCH_HPP_
-#define CHAIN_WATCH_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -155,5 +154,3 @@ private:
 };
 
 }  // namespace rclrt_front_end
-
-#endif  // CHAIN_WATCH_HPP_

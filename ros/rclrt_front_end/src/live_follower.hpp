@@ -4,8 +4,7 @@
 /// Reads a trace file (engine/rclrt_trace/SPEC.md) again and again: what is new since the last time. Mostly a live one, which
 /// an executor of this or another process writes meanwhile (rclrt_core::make_live_trace()); the writer does not notice.
 /// Whatever is in the file, nothing worse happens than wrong numbers: others of the same user may write there.
-#ifndef LIVE_FOLLOWER_HPP_
-#define LIVE_FOLLOWER_HPP_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -81,5 +80,3 @@ private:
 std::vector<std::string> live_traces();
 
 }  // namespace rclrt_front_end
-
-#endif  // LIVE_FOLLOWER_HPP_

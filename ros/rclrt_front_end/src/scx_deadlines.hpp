@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The EDF scheduler in the kernel, as the engine sees it: a slot of its table for every thread.
-#ifndef SCX_DEADLINES_HPP_
-#define SCX_DEADLINES_HPP_
+#pragma once
 
 #include <array>
 #include <functional>
@@ -70,5 +69,3 @@ std::shared_ptr<rclrt_core::DeadlineScheduler> make_deadline_scheduler_with(
   const std::function<void(const rclrt_core::Finding &)> & tell);
 
 }  // namespace rclrt_front_end
-
-#endif  // SCX_DEADLINES_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// CPUs that exist but may not be used now are left out of what is asked for.
-#ifndef USABLE_CPUS_HPP_
-#define USABLE_CPUS_HPP_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -49,5 +48,3 @@ inline std::optional<rclrt_core::Finding> leave_out_unusable_cpus(
 }
 
 }  // namespace rclrt_front_end
-
-#endif  // USABLE_CPUS_HPP_

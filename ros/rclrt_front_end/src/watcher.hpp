@@ -7,8 +7,7 @@
 ///
 /// A chain belongs to the executor that has its last callback: that one counts, tells and reports. Its other callbacks
 /// may be in any executor of this user on this machine, also in other processes.
-#ifndef WATCHER_HPP_
-#define WATCHER_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -118,5 +117,3 @@ std::vector<DiagnosticStatus> statuses_of(
   std::map<std::string, rclrt_core::CallbackStatistics> * last);
 
 }  // namespace rclrt_front_end
-
-#endif  // WATCHER_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the scenarios of executor_guest share.
-#ifndef EXECUTOR_GUEST_HPP_
-#define EXECUTOR_GUEST_HPP_
+#pragma once
 
 #include <time.h>
 
@@ -38,5 +37,3 @@ inline void use_cpu(std::chrono::milliseconds work)
 inline void sleep(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
 
 }  // namespace guest
-
-#endif  // EXECUTOR_GUEST_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Command lines as rcl has understood them.
-#ifndef ARGUMENTS_HPP_
-#define ARGUMENTS_HPP_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -42,5 +41,3 @@ Parameters given_parameters(const rcl_context_t & context, const rcl_node_t & no
 
 }  // namespace detail
 }  // namespace rclrt_rcl
-
-#endif  // ARGUMENTS_HPP_

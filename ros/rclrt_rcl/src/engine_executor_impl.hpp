@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How entities become callbacks of the engine.
-#ifndef ENGINE_EXECUTOR_IMPL_HPP_
-#define ENGINE_EXECUTOR_IMPL_HPP_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -98,5 +97,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // ENGINE_EXECUTOR_IMPL_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Which nodes and groups an executor has, and the news of them.
-#ifndef MEMBERSHIP_HPP_
-#define MEMBERSHIP_HPP_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -58,5 +57,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // MEMBERSHIP_HPP_

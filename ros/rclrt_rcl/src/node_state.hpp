@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A node's inside, kept alive by nobody but the node; executors look at it weakly. And what follows /clock.
-#ifndef NODE_STATE_HPP_
-#define NODE_STATE_HPP_
+#pragma once
 
 #include <chrono>
 #include <memory>
@@ -98,5 +97,3 @@ private:
 
 }  // namespace detail
 }  // namespace rclrt_rcl
-
-#endif  // NODE_STATE_HPP_

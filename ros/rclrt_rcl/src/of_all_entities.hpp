@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What clients, services and subscriptions share.
-#ifndef OF_ALL_ENTITIES_HPP_
-#define OF_ALL_ENTITIES_HPP_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -35,5 +34,3 @@ inline uint32_t queue_depth(const QoS & qos)
 
 }  // namespace detail
 }  // namespace rclrt_rcl
-
-#endif  // OF_ALL_ENTITIES_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a process has once: rcl's global state, which has no locks, and all contexts.
-#ifndef OF_THE_PROCESS_HPP_
-#define OF_THE_PROCESS_HPP_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -36,5 +35,3 @@ void shutdown_all_contexts(const std::string & reason);
 
 }  // namespace detail
 }  // namespace rclrt_rcl
-
-#endif  // OF_THE_PROCESS_HPP_

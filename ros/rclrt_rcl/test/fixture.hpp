@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the tests of this front end share beside the conformance suite.
-#ifndef FIXTURE_HPP_
-#define FIXTURE_HPP_
+#pragma once
 
 #include <chrono>
 #include <functional>
@@ -66,5 +65,3 @@ protected:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // FIXTURE_HPP_

@@ -3,8 +3,7 @@
 
 /// rclrt_rcl in the words of the conformance suite (rclrt_front_end/test/conformance). What both front ends call the same
 /// the suite uses as it is; rclrt_rclcpp/test/front_end.hpp has the same functions.
-#ifndef FRONT_END_HPP_
-#define FRONT_END_HPP_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -319,5 +318,3 @@ inline std::shared_ptr<Triggered> make_waitable(
 }
 
 }  // namespace conformance
-
-#endif  // FRONT_END_HPP_

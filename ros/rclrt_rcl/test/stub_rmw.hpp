@@ -6,8 +6,7 @@
 /// Linked into a program before rcl, so that rcl calls these functions instead. Each forwards to the real
 /// one. What it changes is what another RMW does otherwise, as far as rclrt_rcl can tell: its name, the names
 /// of its threads, the numbers and stamps of messages, and which readers count as matched.
-#ifndef STUB_RMW_HPP_
-#define STUB_RMW_HPP_
+#pragma once
 
 #include <ostream>
 #include <string>
@@ -45,5 +44,3 @@ Behaviour stranger();
 void behave_as(const Behaviour & behaviour);
 
 }  // namespace stub_rmw
-
-#endif  // STUB_RMW_HPP_

@@ -7,8 +7,7 @@
 /// destructors do not take it back: while the last reference is dropped, a message that arrives would call
 /// what is gone. Such entities are not told; the middleware is, and what it is given is not an address but a
 /// number (Token), which may be called at any time: also long after it was taken back.
-#ifndef ANNOUNCE_HPP_
-#define ANNOUNCE_HPP_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -102,5 +101,3 @@ Undo register_waitable(
   const std::shared_ptr<rclcpp::Waitable> & waitable, const Announce & announced);
 
 }  // namespace rclrt_rclcpp
-
-#endif  // ANNOUNCE_HPP_

@@ -3,8 +3,7 @@
 
 /// What is used of an rclcpp::Executor, be it of a class of ours or of rclcpp's: which nodes and groups belong to it,
 /// what says that they have changed, and whether a thread spins.
-#ifndef BASE_CLASS_HPP_
-#define BASE_CLASS_HPP_
+#pragma once
 
 #include <atomic>
 #include <functional>
@@ -75,5 +74,3 @@ private:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // BASE_CLASS_HPP_

@@ -6,8 +6,7 @@
 /// rclcpp has it served by a thread of its own, which nobody can wait for: a message that comes after one of /clock may
 /// run before the timers that the clock has made due. So the executor takes the clock's messages in place of that
 /// thread while it spins.
-#ifndef CLOCK_GROUP_HPP_
-#define CLOCK_GROUP_HPP_
+#pragma once
 
 #include <chrono>
 #include <memory>
@@ -76,5 +75,3 @@ private:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // CLOCK_GROUP_HPP_

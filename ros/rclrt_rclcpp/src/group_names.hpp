@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What callback groups are called, and small things that several files need.
-#ifndef GROUP_NAMES_HPP_
-#define GROUP_NAMES_HPP_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -53,5 +52,3 @@ std::string cie_id(const std::string & node, const rclcpp::CallbackGroup & group
 
 }  // namespace detail
 }  // namespace rclrt_rclcpp
-
-#endif  // GROUP_NAMES_HPP_

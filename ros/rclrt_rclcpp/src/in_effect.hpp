@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Whether the functions are in use that this library defines although another one does.
-#ifndef IN_EFFECT_HPP_
-#define IN_EFFECT_HPP_
+#pragma once
 
 #include <dlfcn.h>
 
@@ -45,5 +44,3 @@ inline std::string remedy_if_not_in_effect()
 }
 
 }  // namespace rclrt_rclcpp
-
-#endif  // IN_EFFECT_HPP_

@@ -14,8 +14,7 @@
 /// It also defines rcl_logging_fini(), which rclcpp calls at the end of the last context's shutdown, and which destroys
 /// the publishers of /rosout. In a callback that the middleware's thread runs it leaves them to their nodes: the
 /// middleware would wait for that very thread.
-#ifndef ONE_AT_A_TIME_HPP_
-#define ONE_AT_A_TIME_HPP_
+#pragma once
 
 #include <optional>
 
@@ -28,5 +27,3 @@ namespace rclrt_rclcpp
 std::optional<rclrt_core::Finding> several_at_a_time();
 
 }  // namespace rclrt_rclcpp
-
-#endif  // ONE_AT_A_TIME_HPP_

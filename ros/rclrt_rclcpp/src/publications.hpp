@@ -11,8 +11,7 @@
 /// through the dynamic linker, which takes the first definition in the program: an executable comes before
 /// all libraries, so it is ours whenever rclrt_rclcpp was linked into the executable. If it is not, only
 /// the order suffers, and a finding says so.
-#ifndef PUBLICATIONS_HPP_
-#define PUBLICATIONS_HPP_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -34,5 +33,3 @@ rclrt_front_end::LocalPublishers publishers_of(const std::string & topic);
 void begin_intra_process_publication() noexcept;
 
 }  // namespace rclrt_rclcpp
-
-#endif  // PUBLICATIONS_HPP_

@@ -6,8 +6,7 @@
 /// The executor looks at the clock now and then. It does not ask to be told of jumps: an action server of
 /// rclcpp adds and removes its jump callback without the clock's mutex, in whatever thread makes or drops it,
 /// and a thread of ours that did the same with a callback of its own would corrupt the list.
-#ifndef ROS_CLOCK_HPP_
-#define ROS_CLOCK_HPP_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -62,5 +61,3 @@ private:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // ROS_CLOCK_HPP_

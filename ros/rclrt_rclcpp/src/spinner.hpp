@@ -8,8 +8,7 @@
 ///   entity's notification --> Engine::notify() --> job --> execute_*() of rclcpp::Executor
 ///
 /// Nothing here keeps an entity, a group or a node alive: a job locks its entity while it runs.
-#ifndef SPINNER_HPP_
-#define SPINNER_HPP_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -265,5 +264,3 @@ private:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // SPINNER_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The statuses that a QoS event of rclcpp hands to its callback, by way of rclrt_front_end::StatusEvent.
-#ifndef STATUS_SOURCE_HPP_
-#define STATUS_SOURCE_HPP_
+#pragma once
 
 #include <memory>
 
@@ -34,5 +33,3 @@ public:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // STATUS_SOURCE_HPP_

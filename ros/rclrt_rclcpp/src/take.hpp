@@ -8,8 +8,7 @@
 /// rclrt_core/deadline_ring.hpp). rclcpp's own publishers say none: there is no place between the number that
 /// the middleware gives to a message and its sending, and which messages go within the process only is not
 /// seen from outside.
-#ifndef TAKE_HPP_
-#define TAKE_HPP_
+#pragma once
 
 #include "rclcpp/client.hpp"
 #include "rclcpp/service.hpp"
@@ -25,5 +24,3 @@ bool take_and_handle(rclcpp::ServiceBase & service);
 bool take_and_handle(rclcpp::ClientBase & client);
 
 }  // namespace rclrt_rclcpp
-
-#endif  // TAKE_HPP_

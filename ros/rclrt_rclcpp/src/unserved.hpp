@@ -5,8 +5,7 @@
 ///
 /// The middleware announces a message once. The next executor of ours that gets the entity begins with
 /// what is kept here: a node may be spun for one callback at a time, by one executor after the other.
-#ifndef UNSERVED_HPP_
-#define UNSERVED_HPP_
+#pragma once
 
 #include <map>
 #include <memory>
@@ -41,5 +40,3 @@ private:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // UNSERVED_HPP_

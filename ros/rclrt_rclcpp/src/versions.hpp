@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Where rclcpp's versions differ, the same names for all of them. See also base_class.cpp.
-#ifndef VERSIONS_HPP_
-#define VERSIONS_HPP_
+#pragma once
 
 #include <memory>
 #include <utility>
@@ -93,5 +92,3 @@ inline void clear_on_reset_callback(rclcpp::TimerBase & timer) { timer.clear_on_
 
 }  // namespace detail
 }  // namespace rclrt_rclcpp
-
-#endif  // VERSIONS_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a waitable has announced and nobody has taken yet: a count for each of its entity ids.
-#ifndef WAITABLE_EVENTS_HPP_
-#define WAITABLE_EVENTS_HPP_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -67,5 +66,3 @@ private:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // WAITABLE_EVENTS_HPP_

@@ -5,8 +5,7 @@
 ///
 /// Nobody announces them: they are made to be seen by a wait set. So the executor looks at them now
 /// and then, through a wait set in which nothing but due timers is left.
-#ifndef WAITABLE_TIMERS_HPP_
-#define WAITABLE_TIMERS_HPP_
+#pragma once
 
 #include <chrono>
 #include <memory>
@@ -42,5 +41,3 @@ private:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // WAITABLE_TIMERS_HPP_

@@ -4,8 +4,7 @@
 /// rclcpp with our executors, and with its own, in the words of the conformance suite
 /// (rclrt_front_end/test/conformance). What both front ends call the same the suite uses as it is;
 /// rclrt_rcl/test/front_end.hpp has the same functions.
-#ifndef FRONT_END_HPP_
-#define FRONT_END_HPP_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -459,5 +458,3 @@ inline std::shared_ptr<Triggered> make_waitable(
 }
 
 }  // namespace conformance
-
-#endif  // FRONT_END_HPP_

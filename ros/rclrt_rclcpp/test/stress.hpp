@@ -17,8 +17,7 @@
 /// publisher of /rosout, then fails. The context is freed all the same, and the middleware's thread uses it.
 /// And each action client or server has a group of its own: when one goes, CallbackGroup::remove_waitable() of 29.3
 /// owns the group's other waitables for a moment under the mutex that their destructors want, too.
-#ifndef STRESS_HPP_
-#define STRESS_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -85,5 +84,3 @@ private:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // STRESS_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// For stand-ins that also record: which deadline a thread hands on. Nothing is done without RCLRT_CARRY.
-#ifndef CARRY_HPP_
-#define CARRY_HPP_
+#pragma once
 
 #include <cstdint>
 
@@ -24,5 +23,3 @@ void carry_from(const MessageInfo & info) noexcept;
 void carry_nothing() noexcept;
 
 }  // namespace rclrt_probe
-
-#endif  // CARRY_HPP_

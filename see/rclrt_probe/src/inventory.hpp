@@ -5,8 +5,7 @@
 ///
 /// What is asked for on the way of a callback or a message takes no lock (find_...). All else takes one mutex, and
 /// happens when the program makes an entity.
-#ifndef INVENTORY_HPP_
-#define INVENTORY_HPP_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -206,5 +205,3 @@ private:
 };
 
 }  // namespace rclrt_probe
-
-#endif  // INVENTORY_HPP_

@@ -4,8 +4,7 @@
 /// What of the structures of rcl and rmw is looked at. Not their headers: this library meets whatever ROS 2 the program
 /// brings. These fields have lain there since Galactic, of the wait set since Dashing; a test compares them with the
 /// headers of the ROS 2 at hand.
-#ifndef LAYOUTS_HPP_
-#define LAYOUTS_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -87,5 +86,3 @@ struct WaitSet  // rcl_wait_set_t
 };
 
 }  // namespace rclrt_probe
-
-#endif  // LAYOUTS_HPP_

@@ -5,8 +5,7 @@
 ///
 /// RTLD_NEXT alone does not find it: Python loads the libraries of ROS 2 apart from the program's own. There the
 /// definition is found that the caller would have been given without this library.
-#ifndef NEXT_HPP_
-#define NEXT_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -67,5 +66,3 @@ private:
 };
 
 }  // namespace rclrt_probe
-
-#endif  // NEXT_HPP_

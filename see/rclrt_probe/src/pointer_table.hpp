@@ -7,8 +7,7 @@
 /// - key: stored once, by a writer that holds the lock of the writers, with release after the first value of its place.
 ///   Never changed again. A reader loads it with acquire, so it finds the value that belongs to it.
 /// - value: stored by writers under that lock, with release after what it leads to; loaded with acquire. 0: forgotten.
-#ifndef POINTER_TABLE_HPP_
-#define POINTER_TABLE_HPP_
+#pragma once
 
 #include <sys/mman.h>
 
@@ -103,5 +102,3 @@ private:
 };
 
 }  // namespace rclrt_probe
-
-#endif  // POINTER_TABLE_HPP_

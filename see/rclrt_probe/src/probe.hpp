@@ -3,8 +3,7 @@
 
 /// What this process records: one object, made by its first use and never destroyed, because the program may call
 /// at any time, also before constructors and after destructors have run.
-#ifndef PROBE_HPP_
-#define PROBE_HPP_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -37,5 +36,3 @@ struct Probe
 Probe * probe() noexcept;
 
 }  // namespace rclrt_probe
-
-#endif  // PROBE_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Deadlines by topic, as a text says them: "/scan=20,/imu/data=0.5" in milliseconds.
-#ifndef RELATIVE_DEADLINES_HPP_
-#define RELATIVE_DEADLINES_HPP_
+#pragma once
 
 #include <algorithm>
 #include <charconv>
@@ -62,5 +61,3 @@ inline std::string RelativeDeadlines::parse(std::string_view text)
 }
 
 }  // namespace rclrt_probe
-
-#endif  // RELATIVE_DEADLINES_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The rings of all threads that have made records, and what the OS does with these threads.
-#ifndef RINGS_HPP_
-#define RINGS_HPP_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -78,5 +77,3 @@ private:
 };
 
 }  // namespace rclrt_probe
-
-#endif  // RINGS_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Which parts of ROS 2 have called, to say in the end what could not be seen.
-#ifndef SEEN_HPP_
-#define SEEN_HPP_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -62,5 +61,3 @@ private:
 };
 
 }  // namespace rclrt_probe
-
-#endif  // SEEN_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How a stand-in looks: it records, and calls the next definition.
-#ifndef STAND_IN_HPP_
-#define STAND_IN_HPP_
+#pragma once
 
 #include "next.hpp"
 #include "probe.hpp"
@@ -49,5 +48,3 @@
       next arguments;                                                                   \
     }                                                                                   \
   }
-
-#endif  // STAND_IN_HPP_

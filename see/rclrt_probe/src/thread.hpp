@@ -6,8 +6,7 @@
 /// A job begins and ends where the program says so (begin(), end()). Of a callback of which the program says nothing, it
 /// is guessed: it begins when its message is taken or its timer called, and ends when the thread takes the next one or
 /// waits. All is the thread's own, but for what it calls.
-#ifndef THREAD_HPP_
-#define THREAD_HPP_
+#pragma once
 
 #include <cstdint>
 
@@ -100,5 +99,3 @@ Thread & thread() noexcept;
 int64_t now_ns() noexcept;
 
 }  // namespace rclrt_probe
-
-#endif  // THREAD_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Reads the rings in a thread of its own and writes the files: one for each executor, one for what belongs to none.
-#ifndef WRITER_HPP_
-#define WRITER_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -70,5 +69,3 @@ private:
 };
 
 }  // namespace rclrt_probe
-
-#endif  // WRITER_HPP_

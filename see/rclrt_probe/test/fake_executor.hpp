@@ -1,8 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef FAKE_EXECUTOR_HPP_
-#define FAKE_EXECUTOR_HPP_
+#pragma once
 
 extern "C" {
 void fake_setup();
@@ -22,5 +21,3 @@ void fake_driven_timer(bool runs);
 /// Callbacks that nobody has announced, and nothing where a name should be.
 void fake_unknown();
 }
-
-#endif  // FAKE_EXECUTOR_HPP_

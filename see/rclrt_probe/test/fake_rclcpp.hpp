@@ -3,8 +3,7 @@
 
 /// What librclrt_run stands in for of rclcpp: these functions say that they were called. `LACKS_CANCEL`: an rclcpp
 /// without one of its functions.
-#ifndef FAKE_RCLCPP_HPP_
-#define FAKE_RCLCPP_HPP_
+#pragma once
 
 #include <chrono>
 #include <memory>
@@ -39,5 +38,3 @@ public:
 
 }  // namespace executors
 }  // namespace rclcpp
-
-#endif  // FAKE_RCLCPP_HPP_

@@ -3,8 +3,7 @@
 
 // What this process has taken from the heap. Linking allocations.cpp puts it between the program,
 // its libraries among them, and malloc().
-#ifndef ALLOCATIONS_HPP_
-#define ALLOCATIONS_HPP_
+#pragma once
 
 #include <cstdint>
 
@@ -19,5 +18,3 @@ uint64_t allocations() noexcept;
 int64_t allocated_bytes() noexcept;
 
 }  // namespace memory
-
-#endif  // ALLOCATIONS_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What disturbs a control loop: callbacks beside it in its process, and another process that makes them run.
-#ifndef BESIDE_HPP_
-#define BESIDE_HPP_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -55,5 +54,3 @@ private:
 void disturb(const std::string & kind, const std::string & name, const std::atomic<bool> & stop);
 
 }  // namespace control
-
-#endif  // BESIDE_HPP_

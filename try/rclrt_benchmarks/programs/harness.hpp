@@ -1,8 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef HARNESS_HPP_
-#define HARNESS_HPP_
+#pragma once
 
 // What the programs do alike: clocks, work, priorities, the result and failures.
 
@@ -90,5 +89,3 @@ inline void end_soon()
 }
 
 }  // namespace harness
-
-#endif  // HARNESS_HPP_

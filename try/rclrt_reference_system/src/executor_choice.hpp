@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The executors a scenario can run under, by the names of the command line.
-#ifndef EXECUTOR_CHOICE_HPP_
-#define EXECUTOR_CHOICE_HPP_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -65,5 +64,3 @@ std::vector<rclrt_core::Finding> findings_of(const rclrt_rcl::Executor & executo
 std::string deadline_scheduler_of(const rclrt_rcl::Executor & executor);
 
 }  // namespace rclrt_reference_system
-
-#endif  // EXECUTOR_CHOICE_HPP_

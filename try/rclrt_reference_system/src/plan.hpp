@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The callbacks a scenario has, which triggers which, and how urgent each is under a policy.
-#ifndef PLAN_HPP_
-#define PLAN_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -61,5 +60,3 @@ struct Plan
 rclrt_core::Status make_plan(const Scenario & scenario, PolicyChoice policy, Plan * plan);
 
 }  // namespace rclrt_reference_system
-
-#endif  // PLAN_HPP_

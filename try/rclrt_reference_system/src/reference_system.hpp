@@ -6,8 +6,7 @@
 ///
 /// One mutually exclusive group a node (a connection of an intersection has one of its own). Timers
 /// wait for start_timers(), so that all of them begin together whatever the executor.
-#ifndef REFERENCE_SYSTEM_HPP_
-#define REFERENCE_SYSTEM_HPP_
+#pragma once
 
 #include <chrono>
 #include <memory>
@@ -91,5 +90,3 @@ private:
 };
 
 }  // namespace rclrt_reference_system
-
-#endif  // REFERENCE_SYSTEM_HPP_

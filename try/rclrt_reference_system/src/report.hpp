@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a run gives out: every sample, as JSON, and the counts that are made from them.
-#ifndef REPORT_HPP_
-#define REPORT_HPP_
+#pragma once
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -51,5 +50,3 @@ nlohmann::json make_report(
 nlohmann::json summary_of(std::vector<int64_t> times_ns);
 
 }  // namespace rclrt_reference_system
-
-#endif  // REPORT_HPP_

@@ -7,8 +7,7 @@
 ///                                           ^ start   ^ Run::measured_from_ns ^ Run::measured_to_ns
 ///
 /// It ends early, with what was measured so far, when the context is shut down (Ctrl-C).
-#ifndef RUN_HPP_
-#define RUN_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -63,5 +62,3 @@ rclrt_core::Status run(
   Run * result);
 
 }  // namespace rclrt_reference_system
-
-#endif  // RUN_HPP_

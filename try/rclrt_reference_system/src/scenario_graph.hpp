@@ -5,8 +5,7 @@
 ///
 /// A node is one stage, an intersection one for each connection. The loader checks files with it, and
 /// priorities are inherited along it.
-#ifndef SCENARIO_GRAPH_HPP_
-#define SCENARIO_GRAPH_HPP_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -37,5 +36,3 @@ std::vector<Stage> make_stages(const Scenario & scenario);
 std::vector<std::string> find_cycle(const Scenario & scenario, const std::vector<Stage> & stages);
 
 }  // namespace rclrt_reference_system
-
-#endif  // SCENARIO_GRAPH_HPP_

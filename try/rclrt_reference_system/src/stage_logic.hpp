@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What stages do, the message between them with the origins that it carries, and what is kept of their jobs.
-#ifndef STAGE_LOGIC_HPP_
-#define STAGE_LOGIC_HPP_
+#pragma once
 
 #include <array>
 #include <chrono>
@@ -151,5 +150,3 @@ private:
 };
 
 }  // namespace rclrt_reference_system
-
-#endif  // STAGE_LOGIC_HPP_

@@ -4,8 +4,7 @@
 /// Reads values out of a YAML map and knows where they stand, for errors with line and column.
 ///
 /// Private to the scenario loader, which turns the exception into a Status.
-#ifndef YAML_READER_HPP_
-#define YAML_READER_HPP_
+#pragma once
 
 #include <yaml-cpp/yaml.h>
 
@@ -86,5 +85,3 @@ private:
 std::string join_with_or(const std::vector<std::string> & words);
 
 }  // namespace rclrt_reference_system
-
-#endif  // YAML_READER_HPP_

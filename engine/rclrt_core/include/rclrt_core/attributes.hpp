@@ -6,8 +6,7 @@
 ///
 /// They are plain values. Platform::apply() puts them in force and reads them back. A refusal
 /// becomes a Finding. A larger priority is more urgent, everywhere.
-#ifndef RCLRT_CORE__ATTRIBUTES_HPP_
-#define RCLRT_CORE__ATTRIBUTES_HPP_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -151,5 +150,3 @@ enum class AttributesMode : uint8_t
 };
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__ATTRIBUTES_HPP_

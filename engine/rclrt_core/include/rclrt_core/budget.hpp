@@ -3,8 +3,7 @@
 
 /// A budget: how much CPU time the jobs of a callback, or of all callbacks of a group or of a chain, may use in each
 /// period, and what happens to those that need more. docs/how-to/budgets.md says what it can do and what it cannot.
-#ifndef RCLRT_CORE__BUDGET_HPP_
-#define RCLRT_CORE__BUDGET_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -71,5 +70,3 @@ enum class BudgetOwner : uint8_t
 Status validate(const Budget & budget, const std::string & subject, BudgetOwner owner);
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__BUDGET_HPP_

@@ -6,8 +6,7 @@
 /// The handle is created by Engine::add_callback() or add_timer() and is only ever used through
 /// the engine. It stays valid as long as somebody holds it; the engine forgets it on
 /// Engine::remove().
-#ifndef RCLRT_CORE__CALLBACK_HPP_
-#define RCLRT_CORE__CALLBACK_HPP_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -153,5 +152,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__CALLBACK_HPP_

@@ -16,8 +16,7 @@
 /// ignored. So a process may die anywhere, and any content of the memory is safe. Two deadlines
 /// never mix, up to one in 2^64. The memory is sealed, so no process can cut it short. The first
 /// process that opens it makes it, and the others get it from any process that has it.
-#ifndef RCLRT_CORE__DEADLINE_RING_HPP_
-#define RCLRT_CORE__DEADLINE_RING_HPP_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -159,5 +158,3 @@ std::optional<TimePoint> deadline_of_reply(
   const DeadlineRing * table, const ClientId & client, int64_t number) noexcept;
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__DEADLINE_RING_HPP_

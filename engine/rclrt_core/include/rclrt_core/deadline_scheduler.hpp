@@ -16,8 +16,7 @@
 /// job.
 ///
 /// Implementations: FifoBands, on every kernel; a scheduler loaded into the kernel.
-#ifndef RCLRT_CORE__DEADLINE_SCHEDULER_HPP_
-#define RCLRT_CORE__DEADLINE_SCHEDULER_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -156,5 +155,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__DEADLINE_SCHEDULER_HPP_

@@ -26,8 +26,7 @@
 /// counted, not stored, beyond the first 6 of a callback.
 ///
 /// Thread-safe throughout. It knows nothing of ROS.
-#ifndef RCLRT_CORE__ENGINE_HPP_
-#define RCLRT_CORE__ENGINE_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -351,5 +350,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__ENGINE_HPP_

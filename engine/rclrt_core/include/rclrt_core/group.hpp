@@ -6,8 +6,7 @@
 /// Exclusion is queue membership: jobs of a busy group wait in an ordered queue. No thread waits in
 /// a lock for them. If a job that waits is more urgent than the one that runs, the runner's thread
 /// inherits its urgency.
-#ifndef RCLRT_CORE__GROUP_HPP_
-#define RCLRT_CORE__GROUP_HPP_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -51,5 +50,3 @@ protected:
 };
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__GROUP_HPP_

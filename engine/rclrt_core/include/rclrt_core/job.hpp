@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A job: one released instance of a callback.
-#ifndef RCLRT_CORE__JOB_HPP_
-#define RCLRT_CORE__JOB_HPP_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -85,5 +84,3 @@ uint64_t publisher_in_trace(const std::array<uint8_t, 16> & gid) noexcept;
 uint64_t replier_in_trace(const std::array<uint8_t, 16> & client) noexcept;
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__JOB_HPP_

@@ -5,8 +5,7 @@
 ///
 /// Stateless: all functions may be called from any thread; now(), wait(), wake_one(), apply() and
 /// the Mutex are real-time safe (no allocation, at most one system call; apply() at most five).
-#ifndef RCLRT_CORE__LINUX_PLATFORM_HPP_
-#define RCLRT_CORE__LINUX_PLATFORM_HPP_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -77,5 +76,3 @@ CpuWatch watch_cpu(bool measures) noexcept;
 CpuUse end_watch(const CpuWatch & watch) noexcept;
 
 }  // namespace rclrt_core::linux_platform
-
-#endif  // RCLRT_CORE__LINUX_PLATFORM_HPP_

@@ -16,8 +16,7 @@
 /// Steps of CLOCK_REALTIME: the age of a message is what that clock says when the message is taken, and nothing
 /// else of it is kept. So a step counts against messages that are on their way just then, as an error of their
 /// stamps, and against no job that has its deadline already.
-#ifndef RCLRT_CORE__MESSAGE_STAMP_HPP_
-#define RCLRT_CORE__MESSAGE_STAMP_HPP_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -74,5 +73,3 @@ StampedDeadline deadline_from_stamp(
 DeadlineFrom deadline_counts_from() noexcept;
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__MESSAGE_STAMP_HPP_

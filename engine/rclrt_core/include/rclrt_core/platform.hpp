@@ -10,8 +10,7 @@
 /// Blocking is by wait()/wake() on a 32-bit word, with futex semantics: wait() sleeps only if the
 /// word still holds `expected`, may return early for no reason, and a wake() after the word was
 /// changed is never lost.
-#ifndef RCLRT_CORE__PLATFORM_HPP_
-#define RCLRT_CORE__PLATFORM_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -173,5 +172,3 @@ public:
 };
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__PLATFORM_HPP_

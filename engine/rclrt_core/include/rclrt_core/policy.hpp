@@ -9,8 +9,7 @@
 /// simulated platform is deterministic.
 ///
 /// Policies have no state; the three objects live for the whole program and may be used from any thread.
-#ifndef RCLRT_CORE__POLICY_HPP_
-#define RCLRT_CORE__POLICY_HPP_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -69,5 +68,3 @@ Status assign_priorities(
   PriorityKey key, int lowest, int highest, std::vector<PriorityTask> * tasks);
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__POLICY_HPP_

@@ -36,8 +36,7 @@
 ///
 /// Outside run(), any one thread may call functions that do not block; a call that would block ends
 /// the process with a message.
-#ifndef RCLRT_CORE__SIM_PLATFORM_HPP_
-#define RCLRT_CORE__SIM_PLATFORM_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -177,5 +176,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__SIM_PLATFORM_HPP_

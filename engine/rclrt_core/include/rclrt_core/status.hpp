@@ -4,8 +4,7 @@
 /// The result of configuring something: success, or a text that names the place and the remedy.
 ///
 /// Only configuration returns a Status (it may allocate); after start nothing does.
-#ifndef RCLRT_CORE__STATUS_HPP_
-#define RCLRT_CORE__STATUS_HPP_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -63,5 +62,3 @@ struct Finding
 std::string to_string(const Finding & finding);
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__STATUS_HPP_

@@ -4,8 +4,7 @@
 /// Points in time and durations of the engine: nanoseconds on CLOCK_MONOTONIC.
 ///
 /// On the simulated platform the same types count virtual nanoseconds from zero.
-#ifndef RCLRT_CORE__TIME_HPP_
-#define RCLRT_CORE__TIME_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -36,5 +35,3 @@ constexpr TimePoint add_saturating(TimePoint time, Duration duration) noexcept
 }
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__TIME_HPP_

@@ -13,8 +13,7 @@
 ///
 /// A file whose program was killed holds what was flushed. One file for one executor: ids of callbacks are its own.
 /// Not thread-safe: one thread at a time. Not real-time safe: it writes to a file system.
-#ifndef RCLRT_CORE__TRACE_FILE_HPP_
-#define RCLRT_CORE__TRACE_FILE_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -144,5 +143,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__TRACE_FILE_HPP_

@@ -17,8 +17,7 @@
 /// The reader never stores anything. model/trace_ring.pml checks the steps.
 ///
 /// push() is real-time safe: no lock, no allocation, no system call, 19 stores.
-#ifndef RCLRT_CORE__TRACE_RING_HPP_
-#define RCLRT_CORE__TRACE_RING_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -162,5 +161,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__TRACE_RING_HPP_

@@ -5,8 +5,7 @@
 ///
 /// To wake a thread on a CPU that sleeps takes far longer than to queue a job and to find it. A thread that
 /// looks for work needs no waking, and keeps its CPU awake. The price is CPU time.
-#ifndef RCLRT_CORE__WAITING_HPP_
-#define RCLRT_CORE__WAITING_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -43,5 +42,3 @@ struct WaitingOptions
 };
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__WAITING_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Which budgets there are and whose they are, which of them fit, and with what urgency they are watched.
-#ifndef ACCOUNTS_HPP_
-#define ACCOUNTS_HPP_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -89,5 +88,3 @@ private:
 Finding over_budget(const CallbackNode & callback);
 
 }  // namespace rclrt_core
-
-#endif  // ACCOUNTS_HPP_

@@ -19,8 +19,7 @@
 ///
 /// To demote a group moves the group in its lane, however many of its callbacks have waiting jobs: in the group they stay
 /// in the order in which they were. To demote a chain moves each of its callbacks, at most 16.
-#ifndef BUDGETS_HPP_
-#define BUDGETS_HPP_
+#pragma once
 
 #include <atomic>
 #include <boost/container/static_vector.hpp>
@@ -178,5 +177,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // BUDGETS_HPP_

@@ -10,8 +10,7 @@
 /// publish() writes the buffer that nobody is sent to, then raises `sequence` by one; its lowest bit
 /// says which buffer is good. A reader copies that buffer and looks at `sequence` again: if it is still
 /// the same, the writer has not begun to write into this buffer since. A reader tries kTries times.
-#ifndef EDF__EDF_REGION_HPP_
-#define EDF__EDF_REGION_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -90,5 +89,3 @@ void publish(EdfRegion & region, const EdfPublished * jobs, uint32_t count) noex
 bool read(const EdfRegion & region, int32_t highest_priority, EdfCopy * copy) noexcept;
 
 }  // namespace rclrt_core
-
-#endif  // EDF__EDF_REGION_HPP_

@@ -16,8 +16,7 @@
 /// The table is private memory of its process. It changes its own threads only. A job of another process
 /// is a row to compare with: if its thread should have another priority, that process is named to the
 /// host, which rings its bell. Whatever another process claims, own jobs stay in the order of their deadlines.
-#ifndef EDF__EDF_TABLE_HPP_
-#define EDF__EDF_TABLE_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -105,5 +104,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // EDF__EDF_TABLE_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The publication that is open on the calling thread: see Publication in engine.hpp.
-#ifndef PUBLICATION_HPP_
-#define PUBLICATION_HPP_
+#pragma once
 
 #include "order/ready.hpp"
 #include "rclrt_core/platform.hpp"
@@ -34,5 +33,3 @@ TimePoint count_from_stamp(
 Finding finding_of(const CallbackNode & callback, const StampedDeadline & found);
 
 }  // namespace rclrt_core
-
-#endif  // PUBLICATION_HPP_

@@ -3,8 +3,7 @@
 
 /// The table of all attributes in use. Attributes are 176 bytes. The engine keeps each distinct set once, in an entry
 /// that never moves and lives as long as the engine; callbacks and threads point to entries and compare a few integers.
-#ifndef ATTRIBUTE_TABLE_HPP_
-#define ATTRIBUTE_TABLE_HPP_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -87,5 +86,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // ATTRIBUTE_TABLE_HPP_

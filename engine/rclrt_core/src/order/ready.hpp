@@ -12,8 +12,7 @@
 /// line when one of its jobs begins to run, and keeps that place: if jobs are left then, or some were lost
 /// since the one before. So equals take turns. A group is as urgent as its most urgent waiting callback. All is protected by the engine's lock;
 /// each function is O(log n) in the callbacks of the group and in the groups of the lane, and allocates nothing.
-#ifndef READY_HPP_
-#define READY_HPP_
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -375,5 +374,3 @@ void keep_taken(CallbackNode & callback, TimePoint deadline) noexcept;
 void forget_taken(CallbackNode & callback) noexcept;
 
 }  // namespace rclrt_core
-
-#endif  // READY_HPP_

@@ -18,8 +18,7 @@
 ///             what the thread has that spins (attribute_table.hpp)
 ///   demand    what a thread must be given: policy and deadline of one job, perhaps lent; CPUs of another
 ///   in force  what the OS says a thread has (settle.hpp)
-#ifndef URGENCY_HPP_
-#define URGENCY_HPP_
+#pragma once
 
 #include <cstdint>
 
@@ -122,5 +121,3 @@ inline bool suffices(const Demand & present, const Demand & needed) noexcept
 }
 
 }  // namespace rclrt_core
-
-#endif  // URGENCY_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How a process notices that it is a copy of another: the threads that it knows of are that one's.
-#ifndef PLATFORM__FORKS_HPP_
-#define PLATFORM__FORKS_HPP_
+#pragma once
 
 #include <cstdint>
 
@@ -15,5 +14,3 @@ namespace rclrt_core
 uint32_t count_forks() noexcept;
 
 }  // namespace rclrt_core
-
-#endif  // PLATFORM__FORKS_HPP_

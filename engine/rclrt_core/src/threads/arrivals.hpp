@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// When the next job is likely: from the gaps between the end of work and the next job.
-#ifndef ARRIVALS_HPP_
-#define ARRIVALS_HPP_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -71,5 +70,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // ARRIVALS_HPP_

@@ -26,8 +26,7 @@
 /// that lock. Until then the worker is on its list, and *held*: it is on no other list and its thread does not
 /// end. A thread that needs the worker sooner, because the first waker may have lost its CPU, wakes it too
 /// (wake_too()). model/hand_over.pml checks these steps in every interleaving.
-#ifndef DISPATCH_HPP_
-#define DISPATCH_HPP_
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -151,5 +150,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // DISPATCH_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The execution model: which lane serves which group.
-#ifndef LANES_HPP_
-#define LANES_HPP_
+#pragma once
 
 #include <list>
 #include <string>
@@ -46,5 +45,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // LANES_HPP_

@@ -15,8 +15,7 @@
 ///   take_ended(), never both.
 ///
 /// "Under `configuration`" and "under `mutex`": the locks of the engine, in this order.
-#ifndef LIFE_HPP_
-#define LIFE_HPP_
+#pragma once
 
 #include <atomic>
 #include <functional>
@@ -104,5 +103,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // LIFE_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Threads without work that look for some before they sleep (WaitingOptions): which, when, and when nobody does.
-#ifndef LOOKOUTS_HPP_
-#define LOOKOUTS_HPP_
+#pragma once
 
 #include <atomic>
 #include <functional>
@@ -69,5 +68,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // LOOKOUTS_HPP_

@@ -17,8 +17,7 @@
 /// OS refuses). Never ask for it while holding the engine's lock.
 ///
 /// While the thread publishes, somebody may *lend* it more urgency than what is decided: see Publication.
-#ifndef SETTLE_HPP_
-#define SETTLE_HPP_
+#pragma once
 
 #include <atomic>
 #include <boost/container/static_vector.hpp>
@@ -245,5 +244,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // SETTLE_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A thread that runs jobs: what it sleeps on, what it runs, what it has.
-#ifndef WORKER_HPP_
-#define WORKER_HPP_
+#pragma once
 
 #include <atomic>
 #include <boost/intrusive/list.hpp>
@@ -122,5 +121,3 @@ void lie_down(Worker & worker) noexcept;
 void wake_up(Worker & worker) noexcept;
 
 }  // namespace rclrt_core
-
-#endif  // WORKER_HPP_

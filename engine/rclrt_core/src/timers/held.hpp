@@ -4,8 +4,7 @@
 /// Work that has arrived behind a message of a clock: it is released when the timers are that this message makes due.
 ///
 /// Two data structures without a thread or lock: the engine's lock protects them.
-#ifndef HELD_HPP_
-#define HELD_HPP_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -82,5 +81,3 @@ struct ClockSetters
 };
 
 }  // namespace rclrt_core
-
-#endif  // HELD_HPP_

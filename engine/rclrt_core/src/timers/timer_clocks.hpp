@@ -3,8 +3,7 @@
 
 /// The clocks of an engine, each with the timers that it drives: CLOCK_MONOTONIC, CLOCK_REALTIME, and those that users add.
 /// Without a lock of its own.
-#ifndef TIMER_CLOCKS_HPP_
-#define TIMER_CLOCKS_HPP_
+#pragma once
 
 #include <algorithm>
 #include <boost/intrusive/set.hpp>
@@ -183,5 +182,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // TIMER_CLOCKS_HPP_

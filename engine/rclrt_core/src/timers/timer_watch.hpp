@@ -20,8 +20,7 @@
 /// time.
 ///
 /// Locks: the number and time of the decision under the engine's; a lock of its own around one system call.
-#ifndef TIMER_WATCH_HPP_
-#define TIMER_WATCH_HPP_
+#pragma once
 
 #include <atomic>
 #include <memory>
@@ -106,5 +105,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // TIMER_WATCH_HPP_

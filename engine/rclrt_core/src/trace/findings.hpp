@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What an engine has found: refusals, overruns, and what to do about them. Each is told once.
-#ifndef FINDINGS_HPP_
-#define FINDINGS_HPP_
+#pragma once
 
 #include <algorithm>
 #include <functional>
@@ -58,5 +57,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // FINDINGS_HPP_

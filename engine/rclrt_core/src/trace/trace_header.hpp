@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The parts of a trace file that are no records, as bytes.
-#ifndef TRACE_HEADER_HPP_
-#define TRACE_HEADER_HPP_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -31,5 +30,3 @@ std::string program_in_trace_name();
 bool is_trace_name(const std::string & name);
 
 }  // namespace rclrt_core
-
-#endif  // TRACE_HEADER_HPP_

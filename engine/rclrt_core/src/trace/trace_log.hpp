@@ -3,8 +3,7 @@
 
 /// The records of an engine's jobs: those in the rings of its threads, those that threads left behind which have ended, and
 /// those of jobs that did not run.
-#ifndef TRACE_LOG_HPP_
-#define TRACE_LOG_HPP_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -80,5 +79,3 @@ private:
 TracedCallback traced(const CallbackNode & callback);
 
 }  // namespace rclrt_core
-
-#endif  // TRACE_LOG_HPP_

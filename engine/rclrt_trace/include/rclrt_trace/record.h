@@ -5,8 +5,7 @@
  * prose. The layout is fixed: a change of it raises RCLRT_TRACE_VERSION. All times are CLOCK_MONOTONIC
  * nanoseconds (virtual nanoseconds on the simulated platform). Plain C11, needs nothing but <stdint.h>.
  */
-#ifndef RCLRT_TRACE__RECORD_H_
-#define RCLRT_TRACE__RECORD_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -211,5 +210,3 @@ _Static_assert(sizeof(struct rclrt_trace_callback) == 32, "the entry is packed")
 _Static_assert(sizeof(struct rclrt_trace_process) == 16, "the entry is packed");
 _Static_assert(sizeof(struct rclrt_trace_ring) == 56, "with its chunk: a cache line");
 #endif
-
-#endif /* RCLRT_TRACE__RECORD_H_ */

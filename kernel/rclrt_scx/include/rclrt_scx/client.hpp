@@ -16,8 +16,7 @@
 /// A thread that ends or is killed loses its slot by itself, once it is reaped. If the scheduler is
 /// unloaded or ejected, in_force() turns false, stores go to memory nobody reads, and threads go on
 /// under the fair class; a scheduler loaded later needs a new Client.
-#ifndef RCLRT_SCX__CLIENT_HPP_
-#define RCLRT_SCX__CLIENT_HPP_
+#pragma once
 
 #include <sys/types.h>
 
@@ -146,5 +145,3 @@ private:
 };
 
 }  // namespace rclrt_scx
-
-#endif  // RCLRT_SCX__CLIENT_HPP_

@@ -24,8 +24,7 @@
  * CPU next looks for work, and a wake-up orders the store before that. Plain C11 and C++; the
  * same header is compiled into the BPF object.
  */
-#ifndef RCLRT_SCX__SLOTS_H_
-#define RCLRT_SCX__SLOTS_H_
+#pragma once
 
 #ifndef __bpf__
 #include <stdint.h>
@@ -190,5 +189,3 @@ _Static_assert(sizeof(struct rclrt_scx_owner) == 64, "one cache line");
 _Static_assert(sizeof(struct rclrt_scx_cpu) == 128, "two cache lines");
 _Static_assert(sizeof(struct rclrt_scx_state) == 512, "the layout of version 3");
 #endif
-
-#endif /* RCLRT_SCX__SLOTS_H_ */

@@ -4,8 +4,7 @@
 /// Threads for scenarios in the virtual machine: each waits, runs one job of so much CPU time when told
 /// to, and says in a common log when it started and ended. The scenario's own thread is SCHED_FIFO, so
 /// on one CPU nothing moves until it waits.
-#ifndef GUEST__SCENARIOS_HPP_
-#define GUEST__SCENARIOS_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -207,5 +206,3 @@ std::string expect(Stage & stage, const std::string & wanted);
 std::string expect(Stage & stage, const std::function<bool()> & holds);
 
 }  // namespace guest
-
-#endif  // GUEST__SCENARIOS_HPP_

@@ -12,8 +12,7 @@
  *
  * Time stamps are the agent's after rclrt_session_synchronize(), before that the board's.
  */
-#ifndef RCLRT_MICRO__ACTION_H_
-#define RCLRT_MICRO__ACTION_H_
+#pragma once
 
 #include "rclrt_micro/client.h"
 
@@ -252,5 +251,3 @@ enum rclrt_ret rclrt_action_forget(struct rclrt_client_goal * goal);
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__ACTION_H_ */

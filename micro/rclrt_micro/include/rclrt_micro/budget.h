@@ -11,8 +11,7 @@
  * budget, at most `amount` and one use more are spent ahead of others. Across two periods twice
  * that may come in a row, as with a deferrable server.
  */
-#ifndef RCLRT_MICRO__BUDGET_H_
-#define RCLRT_MICRO__BUDGET_H_
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ static inline void rclrt_budget_use(struct rclrt_budget * budget, uint32_t used,
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__BUDGET_H_ */

@@ -11,8 +11,7 @@
  * strings and bytes: linear in their length. No allocation, real-time safe; a cursor belongs to one
  * context at a time.
  */
-#ifndef RCLRT_MICRO__CDR_H_
-#define RCLRT_MICRO__CDR_H_
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +101,3 @@ static inline size_t rclrt_reader_left(const struct rclrt_reader * reader)
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__CDR_H_ */

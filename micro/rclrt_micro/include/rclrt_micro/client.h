@@ -9,8 +9,7 @@
  * The name in DDS is derived from it. Functions called _init ask the agent and
  * wait for it; rclrt_publish() and the like never wait (but see rclrt_publisher_set_blocking()).
  */
-#ifndef RCLRT_MICRO__CLIENT_H_
-#define RCLRT_MICRO__CLIENT_H_
+#pragma once
 
 #include "rclrt_micro/executor.h"
 
@@ -274,5 +273,3 @@ struct rclrt_string
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__CLIENT_H_ */

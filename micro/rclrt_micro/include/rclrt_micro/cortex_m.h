@@ -15,8 +15,7 @@
  * The first three have the priority `mask`; the levels have less urgent ones. Interrupts above `mask`
  * are never masked, and may not call this library.
  */
-#ifndef RCLRT_MICRO__CORTEX_M_H_
-#define RCLRT_MICRO__CORTEX_M_H_
+#pragma once
 
 #include "rclrt_micro/executor.h"
 
@@ -69,5 +68,3 @@ enum rclrt_ret rclrt_cortex_m_start(
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__CORTEX_M_H_ */

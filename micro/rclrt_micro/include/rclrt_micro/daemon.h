@@ -48,8 +48,7 @@
  *   - tick: S; for each message given up W
  *   - remove: N (output), W (input), L + W S (sink); new session: N for each output, then L + S W
  */
-#ifndef RCLRT_MICRO__DAEMON_H_
-#define RCLRT_MICRO__DAEMON_H_
+#pragma once
 
 #include "rclrt_micro/budget.h"
 #include "rclrt_micro/frame.h"
@@ -418,5 +417,3 @@ enum rclrt_ret rclrt_daemon_take(
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__DAEMON_H_ */

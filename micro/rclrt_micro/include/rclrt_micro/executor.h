@@ -24,8 +24,7 @@
  * added. If another function is called before that, the storage must be zero, as static storage is:
  * then the call is refused, or nothing happens.
  */
-#ifndef RCLRT_MICRO__EXECUTOR_H_
-#define RCLRT_MICRO__EXECUTOR_H_
+#pragma once
 
 #include "rclrt_micro/budget.h"
 #include "rclrt_micro/session.h"
@@ -218,5 +217,3 @@ enum rclrt_ret rclrt_batch_spin_some(struct rclrt_executor * executor, uint64_t 
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__EXECUTOR_H_ */

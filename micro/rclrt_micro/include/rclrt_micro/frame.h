@@ -15,8 +15,7 @@
  * The checksum: widely used peers send CRC-16/ARC over the unstuffed payload; the text of the
  * standard describes the FCS-16 of RFC 1662, here over source to payload. Both ends must agree.
  */
-#ifndef RCLRT_MICRO__FRAME_H_
-#define RCLRT_MICRO__FRAME_H_
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,5 +102,3 @@ enum rclrt_ret rclrt_frame_decode(
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__FRAME_H_ */

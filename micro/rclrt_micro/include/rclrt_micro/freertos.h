@@ -8,8 +8,7 @@
  * The interrupts of the line call rclrt_daemon_transmitted() and rclrt_daemon_received(). Like all that
  * call FreeRTOS, they are not more urgent than configMAX_SYSCALL_INTERRUPT_PRIORITY.
  */
-#ifndef RCLRT_MICRO__FREERTOS_H_
-#define RCLRT_MICRO__FREERTOS_H_
+#pragma once
 
 #include <FreeRTOS.h>
 #include <semphr.h>
@@ -61,5 +60,3 @@ enum rclrt_ret rclrt_freertos_run(
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__FREERTOS_H_ */

@@ -17,8 +17,7 @@
  * one after the other. Linear in the parameters for each name in a request; without waiting or
  * allocation.
  */
-#ifndef RCLRT_MICRO__PARAMETERS_H_
-#define RCLRT_MICRO__PARAMETERS_H_
+#pragma once
 
 #include "rclrt_micro/client.h"
 
@@ -146,5 +145,3 @@ enum rclrt_ret rclrt_log(
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__PARAMETERS_H_ */

@@ -4,8 +4,7 @@
  * The functions that rclrt_micro needs from the machine. A port fills this in; see
  * docs/how-to/port-to-a-board.md.
  */
-#ifndef RCLRT_MICRO__PORT_H_
-#define RCLRT_MICRO__PORT_H_
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ struct rclrt_transport
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__PORT_H_ */

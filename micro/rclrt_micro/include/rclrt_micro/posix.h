@@ -8,8 +8,7 @@
  * rclrt_posix_run() reads the line and collects timers in the calling thread, and each level has a
  * thread of its own, under SCHED_FIFO if priorities are given and permitted.
  */
-#ifndef RCLRT_MICRO__POSIX_H_
-#define RCLRT_MICRO__POSIX_H_
+#pragma once
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -94,5 +93,3 @@ enum rclrt_ret rclrt_posix_run(
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__POSIX_H_ */

@@ -4,8 +4,7 @@
  * Intrusive containers: a list, a queue by priority, a heap by time. They hold links that lie in
  * the caller's structures, allocate nothing, and do not protect themselves: the caller does.
  */
-#ifndef RCLRT_MICRO__QUEUE_H_
-#define RCLRT_MICRO__QUEUE_H_
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -114,5 +113,3 @@ struct rclrt_heap_node * rclrt_heap_first(const struct rclrt_heap * heap); /* nu
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__QUEUE_H_ */

@@ -3,8 +3,7 @@
  *
  * The result of every function of rclrt_micro that can fail.
  */
-#ifndef RCLRT_MICRO__RET_H_
-#define RCLRT_MICRO__RET_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -41,5 +40,3 @@ const char * rclrt_ret_text(enum rclrt_ret ret);
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__RET_H_ */

@@ -7,8 +7,7 @@
  * background context, not to callbacks. One context at a time. After rclrt_session_connect() an
  * agent that was gone gets all entities again, in the order of their creation.
  */
-#ifndef RCLRT_MICRO__SESSION_H_
-#define RCLRT_MICRO__SESSION_H_
+#pragma once
 
 #include "rclrt_micro/daemon.h"
 #include "rclrt_micro/xrce.h"
@@ -191,5 +190,3 @@ uint16_t rclrt_session_next_request(struct rclrt_session * session);
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__SESSION_H_ */

@@ -4,8 +4,7 @@
  * Everything a program needs, in one: daemon, session, node, executor, and their storage. For the
  * usual case; each part can be set up on its own instead.
  */
-#ifndef RCLRT_MICRO__SYSTEM_H_
-#define RCLRT_MICRO__SYSTEM_H_
+#pragma once
 
 #include "rclrt_micro/client.h"
 
@@ -178,5 +177,3 @@ enum rclrt_ret rclrt_system_start_length(
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__SYSTEM_H_ */

@@ -6,8 +6,7 @@
  * with the computers it talks to. Send the bytes over a line of yours, or keep them in memory that a
  * debugger reads.
  */
-#ifndef RCLRT_MICRO__TRACE_H_
-#define RCLRT_MICRO__TRACE_H_
+#pragma once
 
 #include "rclrt_micro/executor.h"
 
@@ -85,5 +84,3 @@ size_t rclrt_trace_read(struct rclrt_trace * trace, uint8_t * bytes, size_t size
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__TRACE_H_ */

@@ -9,8 +9,7 @@
  *
  * Every function is linear in the bytes it handles, allocates nothing and is real-time safe.
  */
-#ifndef RCLRT_MICRO__XRCE_H_
-#define RCLRT_MICRO__XRCE_H_
+#pragma once
 
 #include "rclrt_micro/cdr.h"
 #include "rclrt_micro/ret.h"
@@ -284,5 +283,3 @@ void rclrt_xml_service(
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* RCLRT_MICRO__XRCE_H_ */

@@ -4,8 +4,7 @@
  * What is fuzzed: each takes any bytes at all, and must neither crash, hang, nor lose a buffer.
  * Returns false when a promise was broken.
  */
-#ifndef FUZZ_TARGETS_H_
-#define FUZZ_TARGETS_H_
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ bool fuzz_cdr(const uint8_t * data, size_t size);
 #ifdef __cplusplus
 }
 #endif
-
-#endif /* FUZZ_TARGETS_H_ */

@@ -3,8 +3,7 @@
 
 /// What a file says must hold while executors run: chains with their deadlines, and what their proof takes for granted
 /// of callbacks. The words are those of a model (docs/concepts/chains.md).
-#ifndef RCLRT_CONFIG__CHAIN_HPP_
-#define RCLRT_CONFIG__CHAIN_HPP_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -68,5 +67,3 @@ struct Assumption
 };
 
 }  // namespace rclrt_config
-
-#endif  // RCLRT_CONFIG__CHAIN_HPP_

@@ -5,8 +5,7 @@
 ///
 /// A group is known there by what is in it, e.g. "/node@Subscription(/topic)@Timer(100000000)", with
 /// the parts sorted. Waitables do not count.
-#ifndef RCLRT_CONFIG__CIE_GROUP_ID_HPP_
-#define RCLRT_CONFIG__CIE_GROUP_ID_HPP_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -29,5 +28,3 @@ struct CieMember
 std::string cie_group_id(const std::string & node, const std::vector<CieMember> & members);
 
 }  // namespace rclrt_config
-
-#endif  // RCLRT_CONFIG__CIE_GROUP_ID_HPP_

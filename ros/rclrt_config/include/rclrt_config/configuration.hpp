@@ -13,8 +13,7 @@
 ///
 /// Not thread-safe: apply() remembers what it matched. It allocates; apply it while configuring, to
 /// one executor.
-#ifndef RCLRT_CONFIG__CONFIGURATION_HPP_
-#define RCLRT_CONFIG__CONFIGURATION_HPP_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -200,5 +199,3 @@ private:
 bool names_node(const std::string & pattern, const std::string & node);
 
 }  // namespace rclrt_config
-
-#endif  // RCLRT_CONFIG__CONFIGURATION_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The names that callbacks have in parameters files, findings and traces, whatever the front end.
-#ifndef RCLRT_FRONT_END__CALLBACK_NAME_HPP_
-#define RCLRT_FRONT_END__CALLBACK_NAME_HPP_
+#pragma once
 
 #include <chrono>
 #include <string>
@@ -34,5 +33,3 @@ inline rclrt_core::Scheduling scheduling_of_clocks()
 }
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__CALLBACK_NAME_HPP_

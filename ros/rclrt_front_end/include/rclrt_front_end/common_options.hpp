@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Options that executors have in common, whatever their front end.
-#ifndef RCLRT_FRONT_END__COMMON_OPTIONS_HPP_
-#define RCLRT_FRONT_END__COMMON_OPTIONS_HPP_
+#pragma once
 
 #include <cstddef>
 #include <exception>
@@ -96,5 +95,3 @@ rclrt_core::EngineOptions engine_options(const IsolatedOptions & from);
 rclrt_core::EngineOptions engine_options(const PriorityEventsOptions & from);
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__COMMON_OPTIONS_HPP_

@@ -5,8 +5,7 @@
 /// are ranked if the file asks for that, and no callback outranks the middleware's threads.
 ///
 /// Thread-safe. Adding and removing allocate and are for configuration time; a job never comes here.
-#ifndef RCLRT_FRONT_END__CONFIGURED_ENGINE_HPP_
-#define RCLRT_FRONT_END__CONFIGURED_ENGINE_HPP_
+#pragma once
 
 #include <functional>
 #include <map>
@@ -238,5 +237,3 @@ private:
 };
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__CONFIGURED_ENGINE_HPP_

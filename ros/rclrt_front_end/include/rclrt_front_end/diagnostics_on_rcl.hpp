@@ -4,8 +4,7 @@
 /// How front ends on rcl publish diagnostics. Inline, since this package itself is built without ROS. Where the front end
 /// is built without diagnostic_msgs (RCLRT_HAS_DIAGNOSTIC_MSGS), it has no publisher, and the executor says so. For one
 /// .cpp of a front end: what this says depends on how that is built.
-#ifndef RCLRT_FRONT_END__DIAGNOSTICS_ON_RCL_HPP_
-#define RCLRT_FRONT_END__DIAGNOSTICS_ON_RCL_HPP_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -143,5 +142,3 @@ private:
 #endif
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__DIAGNOSTICS_ON_RCL_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What every executor of ours can be asked, whatever the front end.
-#ifndef RCLRT_FRONT_END__EXECUTOR_REPORT_HPP_
-#define RCLRT_FRONT_END__EXECUTOR_REPORT_HPP_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -124,5 +123,3 @@ using PublishDiagnostics =
   std::function<rclrt_core::Status(const std::vector<DiagnosticStatus> & statuses)>;
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__EXECUTOR_REPORT_HPP_

@@ -3,8 +3,7 @@
 
 /// On which topics this process publishes: where it does, no callback of the topic runs on the middleware's
 /// thread (docs/decisions/engine.md#13-inline).
-#ifndef RCLRT_FRONT_END__LOCAL_PUBLISHERS_HPP_
-#define RCLRT_FRONT_END__LOCAL_PUBLISHERS_HPP_
+#pragma once
 
 #include <atomic>
 #include <memory>
@@ -39,5 +38,3 @@ private:
 };
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__LOCAL_PUBLISHERS_HPP_

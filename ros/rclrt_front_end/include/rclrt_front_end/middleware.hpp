@@ -6,8 +6,7 @@
 /// This package does not depend on rmw: a front end passes the name in, and what the RMW says of itself.
 /// An RMW that is not in the table works, too. What depends on facts that are not known of it is left
 /// alone, and a finding says so.
-#ifndef RCLRT_FRONT_END__MIDDLEWARE_HPP_
-#define RCLRT_FRONT_END__MIDDLEWARE_HPP_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -86,5 +85,3 @@ struct Middleware
 };
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__MIDDLEWARE_HPP_

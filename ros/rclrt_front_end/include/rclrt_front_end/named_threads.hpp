@@ -11,8 +11,7 @@
 /// spins, unless a wish has just its name: the executor's threads inherit from it. And so are threads that wait for locks
 /// without sleeping, as some middlewares have, if the wish is a real-time policy for more than its name: above the thread
 /// that holds the lock, on its CPU, such a thread waits for ever.
-#ifndef RCLRT_FRONT_END__NAMED_THREADS_HPP_
-#define RCLRT_FRONT_END__NAMED_THREADS_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -178,5 +177,3 @@ private:
 };
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__NAMED_THREADS_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What front ends on rcl ask rcl and the RMW for. Inline, since this package itself is built without ROS.
-#ifndef RCLRT_FRONT_END__ON_RCL_HPP_
-#define RCLRT_FRONT_END__ON_RCL_HPP_
+#pragma once
 
 #include <unistd.h>
 
@@ -195,5 +194,3 @@ private:
 };
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__ON_RCL_HPP_

@@ -3,8 +3,7 @@
 
 /// The platform of every executor in the process, and mutexes for what lies on the way from a notification
 /// to user code: the thread that holds one is as urgent as the threads that wait for it.
-#ifndef RCLRT_FRONT_END__PROCESS_PLATFORM_HPP_
-#define RCLRT_FRONT_END__PROCESS_PLATFORM_HPP_
+#pragma once
 
 #include <dlfcn.h>
 
@@ -69,5 +68,3 @@ private:
 };
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__PROCESS_PLATFORM_HPP_

@@ -12,8 +12,7 @@
 /// overwritten when its thread runs more jobs than `trace_capacity` within that time; the file says how many were lost.
 ///
 /// The recorder takes the records: Engine::read_trace() gives those to nobody else.
-#ifndef RCLRT_FRONT_END__RECORDER_HPP_
-#define RCLRT_FRONT_END__RECORDER_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -110,5 +109,3 @@ private:
 };
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__RECORDER_HPP_

@@ -10,8 +10,7 @@
 /// that has sent what it has taken. Real-time safe but for the middleware itself.
 ///
 /// These are definitions: one source file of a front end includes this.
-#ifndef RCLRT_FRONT_END__REQUESTS_ON_RCL_HPP_
-#define RCLRT_FRONT_END__REQUESTS_ON_RCL_HPP_
+#pragma once
 
 #include <algorithm>
 #include <iterator>
@@ -153,5 +152,3 @@ rmw_ret_t rmw_take_response(
   return ret;
 }
 }
-
-#endif  // RCLRT_FRONT_END__REQUESTS_ON_RCL_HPP_

@@ -11,8 +11,7 @@
 ///
 /// The stand-in is in effect in executables that link this library: the dynamic linker takes the first
 /// definition in the program. It calls the next one, so whoever else traces goes on tracing.
-#ifndef RCLRT_FRONT_END__SENT_MESSAGE_HPP_
-#define RCLRT_FRONT_END__SENT_MESSAGE_HPP_
+#pragma once
 
 #include <cstdint>
 
@@ -53,5 +52,3 @@ private:
 bool is_called_by_a_library(const char * function);
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__SENT_MESSAGE_HPP_

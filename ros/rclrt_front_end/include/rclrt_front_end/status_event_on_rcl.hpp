@@ -11,8 +11,7 @@
 ///   message lost, a deadline missed or the liveliness changed has the lock of the reader or writer, and wants that
 ///   of the events if somebody listens for this kind. Both wait for ever. So nobody listens for these kinds: they
 ///   are looked for.
-#ifndef RCLRT_FRONT_END__STATUS_EVENT_ON_RCL_HPP_
-#define RCLRT_FRONT_END__STATUS_EVENT_ON_RCL_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -207,5 +206,3 @@ private:
 };
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__STATUS_EVENT_ON_RCL_HPP_

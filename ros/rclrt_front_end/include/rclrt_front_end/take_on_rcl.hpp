@@ -8,8 +8,7 @@
 /// No message type is needed for it. The description that every type brings along (since Iron) says whether the first
 /// field is one of the two. Then the first 8 bytes of the message are the stamp, in memory as in CDR: the first member
 /// of a struct lies at its beginning, and a header begins with its stamp.
-#ifndef RCLRT_FRONT_END__TAKE_ON_RCL_HPP_
-#define RCLRT_FRONT_END__TAKE_ON_RCL_HPP_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -141,5 +140,3 @@ inline rclrt_core::Finding no_leading_stamp(const std::string & who)
 }
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__TAKE_ON_RCL_HPP_

@@ -7,8 +7,7 @@
 /// The front end says how a line gets into its log. Logging takes long and may block, so the engine's threads
 /// only ask for it (request()). While the engine spins, an ordinary thread does it (Watch). The same thread does
 /// what else the front end wants done beside the callbacks.
-#ifndef RCLRT_FRONT_END__TELLER_HPP_
-#define RCLRT_FRONT_END__TELLER_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -127,5 +126,3 @@ private:
 };
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__TELLER_HPP_

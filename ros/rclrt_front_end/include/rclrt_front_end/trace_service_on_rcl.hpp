@@ -4,8 +4,7 @@
 /// How front ends on rcl offer the service that begins and ends trace files. Inline, as diagnostics_on_rcl.hpp, for the
 /// same reasons. Where the front end is built without std_srvs (RCLRT_HAS_STD_SRVS), there is no service, and the
 /// executor says so. For one .cpp of a front end.
-#ifndef RCLRT_FRONT_END__TRACE_SERVICE_ON_RCL_HPP_
-#define RCLRT_FRONT_END__TRACE_SERVICE_ON_RCL_HPP_
+#pragma once
 
 #include <memory>
 
@@ -138,5 +137,3 @@ private:
 #endif
 
 }  // namespace rclrt_front_end
-
-#endif  // RCLRT_FRONT_END__TRACE_SERVICE_ON_RCL_HPP_

@@ -3,8 +3,7 @@
 
 /// What the conformance suite needs of no front end. The suite is compiled once for each front end, against the
 /// front_end.hpp of its test folder, which says the same words of its own API: see there.
-#ifndef CONFORMANCE__BASIS_HPP_
-#define CONFORMANCE__BASIS_HPP_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -119,5 +118,3 @@ inline std::vector<Kind> our_kinds()
   INSTANTIATE_TEST_SUITE_P(, suite, ::testing::ValuesIn(kinds), ::conformance::name_of)
 
 }  // namespace conformance
-
-#endif  // CONFORMANCE__BASIS_HPP_

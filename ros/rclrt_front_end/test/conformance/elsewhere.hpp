@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A test program in a second process, which has another task there.
-#ifndef CONFORMANCE__ELSEWHERE_HPP_
-#define CONFORMANCE__ELSEWHERE_HPP_
+#pragma once
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -79,5 +78,3 @@ inline int run(
 }
 
 }  // namespace conformance
-
-#endif  // CONFORMANCE__ELSEWHERE_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A node with an inline subscription to what another process publishes.
-#ifndef CONFORMANCE__INLINE_HPP_
-#define CONFORMANCE__INLINE_HPP_
+#pragma once
 
 #include <pthread.h>
 #include <unistd.h>
@@ -75,5 +74,3 @@ protected:
 };
 
 }  // namespace conformance
-
-#endif  // CONFORMANCE__INLINE_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// One CPU, and nodes of low, middle and high priority: the trace tells which of them has to wait for which.
-#ifndef CONFORMANCE__PUBLICATIONS_HPP_
-#define CONFORMANCE__PUBLICATIONS_HPP_
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -177,5 +176,3 @@ private:
 };
 
 }  // namespace conformance
-
-#endif  // CONFORMANCE__PUBLICATIONS_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Attributes of threads, files that ask for them, and one CPU.
-#ifndef CONFORMANCE__REAL_TIME_HPP_
-#define CONFORMANCE__REAL_TIME_HPP_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <semaphore.h>
@@ -139,5 +138,3 @@ private:
 };
 
 }  // namespace conformance
-
-#endif  // CONFORMANCE__REAL_TIME_HPP_

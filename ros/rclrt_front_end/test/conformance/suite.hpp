@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A context, a node, and an executor of the kind that is the test's parameter.
-#ifndef CONFORMANCE__SUITE_HPP_
-#define CONFORMANCE__SUITE_HPP_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -71,5 +70,3 @@ protected:
 };
 
 }  // namespace conformance
-
-#endif  // CONFORMANCE__SUITE_HPP_

@@ -3,8 +3,7 @@
 
 /// Ends the process with a message when a test hangs: a thread that never returns cannot be joined, so the
 /// test could not fail by itself.
-#ifndef CONFORMANCE__WATCHDOG_HPP_
-#define CONFORMANCE__WATCHDOG_HPP_
+#pragma once
 
 #include <chrono>
 #include <condition_variable>
@@ -56,5 +55,3 @@ private:
 };
 
 }  // namespace conformance
-
-#endif  // CONFORMANCE__WATCHDOG_HPP_

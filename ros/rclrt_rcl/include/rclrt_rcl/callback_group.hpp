@@ -5,8 +5,7 @@
 ///
 /// Entities keep their group alive; the group knows its entities weakly. It is executed by at most
 /// one executor at a time.
-#ifndef RCLRT_RCL__CALLBACK_GROUP_HPP_
-#define RCLRT_RCL__CALLBACK_GROUP_HPP_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -105,5 +104,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__CALLBACK_GROUP_HPP_

@@ -12,8 +12,7 @@
 /// executor of one thread. With a callback instead of a future the question does not arise.
 ///
 /// Thread-safe. Answers may come in any order.
-#ifndef RCLRT_RCL__CLIENT_HPP_
-#define RCLRT_RCL__CLIENT_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -220,5 +219,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__CLIENT_HPP_

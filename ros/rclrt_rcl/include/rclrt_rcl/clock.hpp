@@ -7,8 +7,7 @@
 /// two values. Timers follow it in both cases.
 ///
 /// now() is real-time safe and may be called from any thread, also under locks.
-#ifndef RCLRT_RCL__CLOCK_HPP_
-#define RCLRT_RCL__CLOCK_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -89,5 +88,3 @@ inline std::chrono::nanoseconds from_message(const builtin_interfaces::msg::Time
 }
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__CLOCK_HPP_

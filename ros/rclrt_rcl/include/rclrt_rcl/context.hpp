@@ -8,8 +8,7 @@
 /// an error. Every object made in it keeps it alive.
 ///
 /// All functions are thread-safe. Set-up may throw Error.
-#ifndef RCLRT_RCL__CONTEXT_HPP_
-#define RCLRT_RCL__CONTEXT_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -117,5 +116,3 @@ bool install_signal_handlers();
 bool uninstall_signal_handlers();
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__CONTEXT_HPP_

@@ -19,8 +19,7 @@
 /// Thread-safe. Costs on the way of a message: one uncontended lock in notification, two atomic
 /// operations around the callback, no allocation. What waits is counted once: by the engine that the
 /// entity is in, else here.
-#ifndef RCLRT_RCL__ENTITY_HPP_
-#define RCLRT_RCL__ENTITY_HPP_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -230,5 +229,3 @@ private:
 bool in_callback() noexcept;
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__ENTITY_HPP_

@@ -5,8 +5,7 @@
 ///
 /// Set-up errors, misuse and refusals by the middleware are exceptions: the text names the place
 /// and the remedy. Nothing on the path from a message to its callback throws by itself.
-#ifndef RCLRT_RCL__ERROR_HPP_
-#define RCLRT_RCL__ERROR_HPP_
+#pragma once
 
 #include <cstddef>
 #include <stdexcept>
@@ -85,5 +84,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__ERROR_HPP_

@@ -9,8 +9,7 @@
 /// A subclass says how entities are watched and run. The on_...() functions are called under the
 /// membership lock, one at a time; they must not call user code nor wait for callbacks. Each
 /// subclass that is instantiated calls detach_all() in its destructor.
-#ifndef RCLRT_RCL__EXECUTOR_HPP_
-#define RCLRT_RCL__EXECUTOR_HPP_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -246,5 +245,3 @@ public:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__EXECUTOR_HPP_

@@ -9,8 +9,7 @@
 /// callback).
 ///
 /// Thread-safe. Functions that make something allocate, talk to the middleware and throw Error.
-#ifndef RCLRT_RCL__NODE_HPP_
-#define RCLRT_RCL__NODE_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -233,5 +232,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__NODE_HPP_

@@ -4,8 +4,7 @@
 /// Parameters of a node: what `-p name:=value` and `--params-file` say at its start.
 ///
 /// They are not declared, do not change, and have no services: a program reads those that it knows.
-#ifndef RCLRT_RCL__PARAMETERS_HPP_
-#define RCLRT_RCL__PARAMETERS_HPP_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -64,5 +63,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__PARAMETERS_HPP_

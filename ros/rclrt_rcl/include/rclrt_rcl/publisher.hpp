@@ -11,8 +11,7 @@
 ///
 /// Thread-safe. publish() throws ShutdownError once the context is shut down, Error if the
 /// middleware refuses. Not real-time safe as far as the middleware is not.
-#ifndef RCLRT_RCL__PUBLISHER_HPP_
-#define RCLRT_RCL__PUBLISHER_HPP_
+#pragma once
 
 #include <array>
 #include <chrono>
@@ -155,5 +154,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__PUBLISHER_HPP_

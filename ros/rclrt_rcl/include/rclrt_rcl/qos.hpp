@@ -7,8 +7,7 @@
 ///
 /// A plain value. A middleware replaces "system default" and "best available" values; actual_qos()
 /// of the publisher or subscription says by which.
-#ifndef RCLRT_RCL__QOS_HPP_
-#define RCLRT_RCL__QOS_HPP_
+#pragma once
 
 #include <array>
 #include <chrono>
@@ -104,5 +103,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__QOS_HPP_

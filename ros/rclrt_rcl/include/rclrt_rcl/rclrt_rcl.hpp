@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Everything a node and its main() need.
-#ifndef RCLRT_RCL__RCLRT_RCL_HPP_
-#define RCLRT_RCL__RCLRT_RCL_HPP_
+#pragma once
 
 #include "rclrt_rcl/clock.hpp"
 #include "rclrt_rcl/context.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/executor.hpp"
 #include "rclrt_rcl/node.hpp"
-
-#endif  // RCLRT_RCL__RCLRT_RCL_HPP_

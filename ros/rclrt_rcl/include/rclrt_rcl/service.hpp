@@ -8,8 +8,7 @@
 ///
 /// each also with a first argument `const RequestHeader &`. The request lives until the callback
 /// returns. A callback that throws sends no answer.
-#ifndef RCLRT_RCL__SERVICE_HPP_
-#define RCLRT_RCL__SERVICE_HPP_
+#pragma once
 
 #include <chrono>
 #include <functional>
@@ -228,5 +227,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__SERVICE_HPP_

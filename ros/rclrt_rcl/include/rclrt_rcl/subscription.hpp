@@ -5,8 +5,7 @@
 ///
 /// By const reference, messages are taken into an object that is used again: no allocation once its
 /// strings and sequences have reached their size.
-#ifndef RCLRT_RCL__SUBSCRIPTION_HPP_
-#define RCLRT_RCL__SUBSCRIPTION_HPP_
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -385,5 +384,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__SUBSCRIPTION_HPP_

@@ -6,8 +6,7 @@
 /// Its time starts when it is made. The executor that has it drives it (TimerDriver). While no
 /// executor has it, the phase is kept: the next executor goes on where the last one stopped. If a
 /// release is due by then, it comes at once (one release, however many were missed).
-#ifndef RCLRT_RCL__TIMER_HPP_
-#define RCLRT_RCL__TIMER_HPP_
+#pragma once
 
 #include <chrono>
 #include <functional>
@@ -128,5 +127,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__TIMER_HPP_

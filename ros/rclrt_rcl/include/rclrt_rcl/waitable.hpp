@@ -5,8 +5,7 @@
 /// the callback by the rules of its group.
 ///
 /// Triggers beyond depth() (1 by default) that have not run yet are merged.
-#ifndef RCLRT_RCL__WAITABLE_HPP_
-#define RCLRT_RCL__WAITABLE_HPP_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -41,5 +40,3 @@ private:
 };
 
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__WAITABLE_HPP_

@@ -3,8 +3,7 @@
 
 /// Persistent threads of its own for every callback group; the operating system schedules them by
 /// the attributes of the group, with any policy and affinity [CIE25].
-#ifndef RCLRT_RCLCPP__CALLBACK_ISOLATED_EXECUTOR_HPP_
-#define RCLRT_RCLCPP__CALLBACK_ISOLATED_EXECUTOR_HPP_
+#pragma once
 
 #include "rclrt_front_end/common_options.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
@@ -28,5 +27,3 @@ public:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // RCLRT_RCLCPP__CALLBACK_ISOLATED_EXECUTOR_HPP_

@@ -11,8 +11,7 @@
 /// Thread-safe as rclcpp's executors are: nodes, groups and entities may come and go while it spins.
 /// A release costs one lock of the engine and one of what announces it (of a waitable one more), which all
 /// inherit priorities, no allocation and at most one thread out of sleep.
-#ifndef RCLRT_RCLCPP__ENGINE_EXECUTOR_HPP_
-#define RCLRT_RCLCPP__ENGINE_EXECUTOR_HPP_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -107,5 +106,3 @@ private:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // RCLRT_RCLCPP__ENGINE_EXECUTOR_HPP_

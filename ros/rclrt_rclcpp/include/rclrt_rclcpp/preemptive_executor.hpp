@@ -3,8 +3,7 @@
 
 /// A bounded pool of pre-created threads; the operating system preempts between callbacks by their
 /// attributes [ROSRT]. Replaces a multi-threaded executor without other changes to the code.
-#ifndef RCLRT_RCLCPP__PREEMPTIVE_EXECUTOR_HPP_
-#define RCLRT_RCLCPP__PREEMPTIVE_EXECUTOR_HPP_
+#pragma once
 
 #include "rclrt_front_end/common_options.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
@@ -28,5 +27,3 @@ public:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // RCLRT_RCLCPP__PREEMPTIVE_EXECUTOR_HPP_

@@ -5,8 +5,7 @@
 /// timer thread [Teper25 §IV-V]. Not preemptive: analysable as a limited-preemption system.
 ///
 /// spin() runs callbacks on the calling thread.
-#ifndef RCLRT_RCLCPP__PRIORITY_EVENTS_EXECUTOR_HPP_
-#define RCLRT_RCLCPP__PRIORITY_EVENTS_EXECUTOR_HPP_
+#pragma once
 
 #include "rclrt_front_end/common_options.hpp"
 #include "rclrt_rclcpp/engine_executor.hpp"
@@ -30,5 +29,3 @@ public:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // RCLRT_RCLCPP__PRIORITY_EVENTS_EXECUTOR_HPP_

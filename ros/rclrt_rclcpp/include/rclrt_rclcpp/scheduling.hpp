@@ -5,8 +5,7 @@
 ///
 /// Put it in a registry by the entity itself or by its name ("/planner/timer/100ms") and give the
 /// registry to the executor. A parameters file overrides it (EngineExecutorOptions).
-#ifndef RCLRT_RCLCPP__SCHEDULING_HPP_
-#define RCLRT_RCLCPP__SCHEDULING_HPP_
+#pragma once
 
 #include <map>
 #include <memory>
@@ -65,5 +64,3 @@ private:
 };
 
 }  // namespace rclrt_rclcpp
-
-#endif  // RCLRT_RCLCPP__SCHEDULING_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Results of rcl functions.
-#ifndef CHECK_HPP_
-#define CHECK_HPP_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -60,5 +59,3 @@ private:
 };
 
 }  // namespace rclrt_baselines
-
-#endif  // CHECK_HPP_

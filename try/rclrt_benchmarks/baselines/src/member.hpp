@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What an executor knows about one entity, and how it stops running it.
-#ifndef MEMBER_HPP_
-#define MEMBER_HPP_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -54,5 +53,3 @@ public:
 };
 
 }  // namespace rclrt_baselines
-
-#endif  // MEMBER_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // An rcl timer under one of ours: the time of rclcpp's timers, sampled by whoever waits.
-#ifndef RCL_TIMER_HPP_
-#define RCL_TIMER_HPP_
+#pragma once
 
 #include <chrono>
 #include <condition_variable>
@@ -99,5 +98,3 @@ private:
 };
 
 }  // namespace rclrt_baselines
-
-#endif  // RCL_TIMER_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // An rcl wait set, the entities in it, and what the last wait has found.
-#ifndef WAIT_SET_HPP_
-#define WAIT_SET_HPP_
+#pragma once
 
 #include <array>
 #include <chrono>
@@ -69,5 +68,3 @@ private:
 };
 
 }  // namespace rclrt_baselines
-
-#endif  // WAIT_SET_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the tests of baselines need: a context of their own, a node, and a record of what ran.
-#ifndef BASELINES_TEST_HPP_
-#define BASELINES_TEST_HPP_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -114,5 +113,3 @@ private:
 };
 
 }  // namespace rclrt_baselines
-
-#endif  // BASELINES_TEST_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What is published: when, as which message of its publisher to that topic, and bytes.
-#ifndef MESSAGE_HPP_
-#define MESSAGE_HPP_
+#pragma once
 
 #include <chrono>
 #include <cmath>
@@ -29,5 +28,3 @@ inline void stamp(
 }
 
 }  // namespace dispatch
-
-#endif  // MESSAGE_HPP_

@@ -4,8 +4,7 @@
 // The delays of one slice: publication to start of the callback, per subscription.
 //
 // add() is called by one thread at a time for each subscription, and neither locks nor allocates.
-#ifndef SLICE_HPP_
-#define SLICE_HPP_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -128,5 +127,3 @@ private:
 };
 
 }  // namespace dispatch
-
-#endif  // SLICE_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The subscriptions of one case. They are made once, and every way to dispatch uses the same ones.
-#ifndef VARIANTS_HPP_
-#define VARIANTS_HPP_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -109,5 +108,3 @@ public:
 void become_worker();
 
 }  // namespace dispatch
-
-#endif  // VARIANTS_HPP_

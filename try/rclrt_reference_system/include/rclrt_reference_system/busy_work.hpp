@@ -10,8 +10,7 @@
 ///
 /// Cost: about 0.3 us of system calls per kStep, counted as part of the work. It is not a load for
 /// caches or memory.
-#ifndef RCLRT_REFERENCE_SYSTEM__BUSY_WORK_HPP_
-#define RCLRT_REFERENCE_SYSTEM__BUSY_WORK_HPP_
+#pragma once
 
 #include "rclrt_core/time.hpp"
 
@@ -48,5 +47,3 @@ private:
 rclrt_core::Duration thread_cpu_time() noexcept;
 
 }  // namespace rclrt_reference_system
-
-#endif  // RCLRT_REFERENCE_SYSTEM__BUSY_WORK_HPP_

@@ -4,8 +4,7 @@
 /// A scenario: a system of nodes with simulated work, as its file describes it.
 ///
 /// Plain values, filled and checked by load_scenario(). It says nothing about executors.
-#ifndef RCLRT_REFERENCE_SYSTEM__SCENARIO_HPP_
-#define RCLRT_REFERENCE_SYSTEM__SCENARIO_HPP_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -88,5 +87,3 @@ rclrt_core::Status parse_scenario(
   const std::string & text, const std::string & source, int cpu_count, Scenario * scenario);
 
 }  // namespace rclrt_reference_system
-
-#endif  // RCLRT_REFERENCE_SYSTEM__SCENARIO_HPP_

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An open file that is closed with its owner.
-#ifndef RCLRT_CORE__PLATFORM__LINUX__DESCRIPTOR_HPP_
-#define RCLRT_CORE__PLATFORM__LINUX__DESCRIPTOR_HPP_
+#pragma once
 
 #include <unistd.h>
 
@@ -46,5 +45,3 @@ inline bool is_shortage(int error) noexcept
 }
 
 }  // namespace rclrt_core::linux_platform
-
-#endif  // RCLRT_CORE__PLATFORM__LINUX__DESCRIPTOR_HPP_

@@ -16,8 +16,7 @@
 /// Nobody waits for anybody: not for a lock (there is none), and not for the answer to a bell. A
 /// process that has not answered for kPatience is taken for stopped. Its jobs do not count until it
 /// answers again; threads of a stopped process compete for no CPU.
-#ifndef RCLRT_CORE__PLATFORM__LINUX__EDF_NEIGHBOURS_HPP_
-#define RCLRT_CORE__PLATFORM__LINUX__EDF_NEIGHBOURS_HPP_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -158,5 +157,3 @@ private:
 };
 
 }  // namespace rclrt_core::linux_platform
-
-#endif  // RCLRT_CORE__PLATFORM__LINUX__EDF_NEIGHBOURS_HPP_

@@ -6,8 +6,7 @@
 /// A thread that touches a page that has gone gets SIGBUS, and with the default action the process ends. For guarded memory a
 /// page of this process alone takes its place, all zero, and the access goes on. Memory that cannot be cut short
 /// (SealedMemory) is better; this is for a file that must be there when its process is not.
-#ifndef RCLRT_CORE__PLATFORM__LINUX__GUARDED_MEMORY_HPP_
-#define RCLRT_CORE__PLATFORM__LINUX__GUARDED_MEMORY_HPP_
+#pragma once
 
 #include <cstddef>
 
@@ -22,5 +21,3 @@ bool guard(void * begin, std::size_t bytes) noexcept;
 void unguard(void * begin) noexcept;
 
 }  // namespace rclrt_core::linux_platform
-
-#endif  // RCLRT_CORE__PLATFORM__LINUX__GUARDED_MEMORY_HPP_

@@ -4,8 +4,7 @@
 /// What the process may do: resource limits and capabilities, as texts for findings. And why the kernel refuses a real-time
 /// priority (EPERM): one cause, and what helps against that one. The sentence comes from facts, so that tests can state the
 /// facts of machines that they do not have.
-#ifndef RCLRT_CORE__PLATFORM__LINUX__LIMITS_HPP_
-#define RCLRT_CORE__PLATFORM__LINUX__LIMITS_HPP_
+#pragma once
 
 #include <sys/resource.h>
 
@@ -60,5 +59,3 @@ std::string why_no_realtime(const RealtimeFacts & facts);
 extern const char * const kRtprioFix;
 
 }  // namespace rclrt_core::linux_platform
-
-#endif  // RCLRT_CORE__PLATFORM__LINUX__LIMITS_HPP_

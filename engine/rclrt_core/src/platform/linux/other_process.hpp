@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Another process, held so that it cannot be mistaken for one that gets its number later.
-#ifndef RCLRT_CORE__PLATFORM__LINUX__OTHER_PROCESS_HPP_
-#define RCLRT_CORE__PLATFORM__LINUX__OTHER_PROCESS_HPP_
+#pragma once
 
 #include <sys/types.h>
 
@@ -52,5 +51,3 @@ private:
 };
 
 }  // namespace rclrt_core::linux_platform
-
-#endif  // RCLRT_CORE__PLATFORM__LINUX__OTHER_PROCESS_HPP_

@@ -5,8 +5,7 @@
 ///
 /// A name in /dev/shm can be guessed, and another user may make it first. So what is opened is checked
 /// before it is used, links are never followed, and everything happens relative to the open directory.
-#ifndef RCLRT_CORE__PLATFORM__LINUX__OWN_DIRECTORY_HPP_
-#define RCLRT_CORE__PLATFORM__LINUX__OWN_DIRECTORY_HPP_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -47,5 +46,3 @@ private:
 };
 
 }  // namespace rclrt_core::linux_platform
-
-#endif  // RCLRT_CORE__PLATFORM__LINUX__OWN_DIRECTORY_HPP_

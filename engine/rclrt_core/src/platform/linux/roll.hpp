@@ -8,8 +8,7 @@
 /// A name says where to look, and is believed nothing else: its reader opens that process and its
 /// descriptors, and the kernel says what they are. Any process of the user may write or remove any of
 /// these files; a process that finds its own missing writes it again.
-#ifndef RCLRT_CORE__PLATFORM__LINUX__ROLL_HPP_
-#define RCLRT_CORE__PLATFORM__LINUX__ROLL_HPP_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -61,5 +60,3 @@ private:
 };
 
 }  // namespace rclrt_core::linux_platform
-
-#endif  // RCLRT_CORE__PLATFORM__LINUX__ROLL_HPP_

@@ -3,8 +3,7 @@
 
 /// sched_setattr(2) and friends by thread id, as plain system calls: many C libraries in use have
 /// neither the functions nor the struct. Nothing here allocates.
-#ifndef RCLRT_CORE__PLATFORM__LINUX__SCHED_ATTR_HPP_
-#define RCLRT_CORE__PLATFORM__LINUX__SCHED_ATTR_HPP_
+#pragma once
 
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/platform.hpp"
@@ -31,5 +30,3 @@ int set_affinity_to_all(ThreadId thread) noexcept;
 int get_affinity(ThreadId thread, CpuSet * cpus) noexcept;
 
 }  // namespace rclrt_core::linux_platform
-
-#endif  // RCLRT_CORE__PLATFORM__LINUX__SCHED_ATTR_HPP_

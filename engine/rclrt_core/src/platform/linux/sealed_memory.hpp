@@ -7,8 +7,7 @@
 /// It has no name in any file system. Another process opens it through /proc/<process>/fd/<number>: so
 /// the kernel decides which process may (the same user, with all the capabilities of the process that has it), and
 /// what is opened there was put there by that process itself.
-#ifndef RCLRT_CORE__PLATFORM__LINUX__SEALED_MEMORY_HPP_
-#define RCLRT_CORE__PLATFORM__LINUX__SEALED_MEMORY_HPP_
+#pragma once
 
 #include <sys/types.h>
 
@@ -69,5 +68,3 @@ private:
 };
 
 }  // namespace rclrt_core::linux_platform
-
-#endif  // RCLRT_CORE__PLATFORM__LINUX__SEALED_MEMORY_HPP_

@@ -20,8 +20,7 @@
 /// another CPU to make room for a less urgent one.
 ///
 /// It is not fast: every step looks at all threads. Tests have tens of them.
-#ifndef RCLRT_CORE__PLATFORM__SIM__MACHINE_HPP_
-#define RCLRT_CORE__PLATFORM__SIM__MACHINE_HPP_
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
@@ -168,5 +167,3 @@ private:
 std::string in_milliseconds(Duration duration);
 
 }  // namespace rclrt_core::sim
-
-#endif  // RCLRT_CORE__PLATFORM__SIM__MACHINE_HPP_

@@ -10,8 +10,7 @@
 /// When nothing can happen any more, or virtual time or patience runs out, the sim stops: the baton
 /// goes to nobody, run() returns the error, and the threads stay where they stand for the rest of
 /// the process (they cannot be unwound: wait() is noexcept and its callers rely on being woken).
-#ifndef RCLRT_CORE__PLATFORM__SIM__SIM_IMPL_HPP_
-#define RCLRT_CORE__PLATFORM__SIM__SIM_IMPL_HPP_
+#pragma once
 
 #include <condition_variable>
 #include <functional>
@@ -89,5 +88,3 @@ private:
 };
 
 }  // namespace rclrt_core
-
-#endif  // RCLRT_CORE__PLATFORM__SIM__SIM_IMPL_HPP_

@@ -11,8 +11,7 @@
 /// other subscriptions. Then the subscription recognises the copy by the publisher's id, and drops
 /// it. Copies may still wait in the middleware when their publisher has gone: an inbox remembers
 /// the last 64 publishers that have gone.
-#ifndef RCLRT_RCL__DETAIL__INTRA_PROCESS_HPP_
-#define RCLRT_RCL__DETAIL__INTRA_PROCESS_HPP_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -214,5 +213,3 @@ private:
 
 }  // namespace detail
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__DETAIL__INTRA_PROCESS_HPP_

@@ -5,8 +5,7 @@
 /// rclrt_probe) sees our callbacks and messages as well. Does nothing if this library was built without tracetools.
 ///
 /// Real-time safe as far as the tracer is, but for what is called when an entity is made.
-#ifndef RCLRT_RCL__DETAIL__TRACE_POINTS_HPP_
-#define RCLRT_RCL__DETAIL__TRACE_POINTS_HPP_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -91,5 +90,3 @@ void trace_got(const void * inbox, std::size_t place, std::size_t size) noexcept
 
 }  // namespace detail
 }  // namespace rclrt_rcl
-
-#endif  // RCLRT_RCL__DETAIL__TRACE_POINTS_HPP_

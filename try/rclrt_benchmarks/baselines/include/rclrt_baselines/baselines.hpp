@@ -11,8 +11,7 @@
 /// *processing window*.
 ///
 /// The list of entities is collected anew only when something has changed or somebody interrupted.
-#ifndef RCLRT_BASELINES__BASELINES_HPP_
-#define RCLRT_BASELINES__BASELINES_HPP_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -179,5 +178,3 @@ std::unique_ptr<rclrt_rcl::Executor> executor_by_name(
   const std::string & name, std::size_t threads = 0);
 
 }  // namespace rclrt_baselines
-
-#endif  // RCLRT_BASELINES__BASELINES_HPP_
