@@ -7,8 +7,6 @@ tools/check_layers.py. `rclrt` stands for the tests of the whole tree. A change 
 packages reaches every test, if it is not documentation.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -10,8 +10,6 @@ A file that tells the version of rclrt tells that of the file VERSION.
 Prints one line per violation; exit status 1 if there is any. Files that are not source are skipped.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -11,8 +11,6 @@ files, the imports of Python files and the dependencies in package.xml are held 
 Prints one line per violation, `file:line: what and why`; exit status 1 if there is any.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import re

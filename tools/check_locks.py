@@ -13,8 +13,6 @@ below every use of one (and of a condition variable, a future or a shared mutex)
 Prints one line per violation, `file:line: what and why`; exit status 1 if there is any.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

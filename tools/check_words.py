@@ -12,8 +12,6 @@ each line of which is for a shell, or `console`, where lines with `$ ` are and t
 it prints. Prints one line per violation; exit status 1 if there is any.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

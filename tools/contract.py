@@ -10,8 +10,6 @@ A folder is a source tree of rclcpp (rcl, rmw, tracetools), or what it was insta
 that is another one there; the exit status is 1 if there is any. Headers that are missing are named.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

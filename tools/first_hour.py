@@ -18,8 +18,6 @@ reason. What is sourced is a prefix like /opt/ros/kilted, made of the files of t
 Exit status 1 if a command of a page is none: unknown to the program, or ended by a bug.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

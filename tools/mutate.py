@@ -12,8 +12,6 @@ Best in a clone of its own, configured without RCLRT_WERROR (an unused variable 
 Exit status: 1 if a mutant survived, 2 if the tests fail without any change.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import os

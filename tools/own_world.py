@@ -7,8 +7,6 @@ ask which executors run would see them. Only root gets the namespace without los
 scheduling; without it tests see what the machine has.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 from contextlib import suppress

@@ -10,8 +10,6 @@ FOLDER/index.html opens without a server. Needs doxygen; Sphinx and others are i
 boxes (flowchart TD) becomes a picture.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

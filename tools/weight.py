@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints what the tree weighs beside what it is to weigh at most. Counts files that git knows."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

@@ -5,8 +5,6 @@
 The mutation tool changes one thing at a time, puts it back, and tells what nobody noticed.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

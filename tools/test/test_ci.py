@@ -5,8 +5,6 @@
 Programs that the stages call are replaced by stand-ins, so nothing is installed or fetched.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -6,8 +6,6 @@ The headers of a release are stand-ins: the declarations of tools/requirements/c
 around them what makes them C++.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -6,8 +6,6 @@ Each test runs a copy of the script in a tree of its own, with the verbs of this
 for the programs that would install or build. The stand-ins write down how they were called.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pwd

@@ -6,8 +6,6 @@ With ROS 2 from PyPI nothing is sourced: the packages find it by themselves. The
 prefix like /opt/ros/<distro>, which is sourced. The test makes one of the files of the wheels.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

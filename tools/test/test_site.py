@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The site of the documentation: complete, without dead links, readable on a telephone."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import shutil

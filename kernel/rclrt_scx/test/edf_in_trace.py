@@ -14,8 +14,6 @@ Threads of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE are above all of these. Each 
 its own, so inversions are judged for each CPU.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ what is left of one period at its end together with the next one: to the others 
 timer that needs so much, and may be late by a period.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rclrt scx` on this machine: what it says to bad input, and where it cannot load."""
 
-from __future__ import annotations
-
 import grp
 import os
 import shutil

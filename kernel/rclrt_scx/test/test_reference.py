@@ -5,8 +5,6 @@
 For seconds; with RCLRT_SCX_HOUR=1 for an hour of the machine's clock (RCLRT_SCX_HOUR=600: seconds).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduler in a virtual machine: each machine is booted once and runs all scenarios it can."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -13,8 +13,6 @@ before 8.1 [1]): programs must not spin without `pause`, or the other CPUs stand
 [1] QEMU, accel/tcg/tcg-accel-ops-icount.c: icount_percpu_budget() is newer.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent, something on its line, and a node of rclpy, for tests over real DDS."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

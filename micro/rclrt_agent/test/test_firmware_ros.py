@@ -6,8 +6,6 @@ The firmware (rclrt_micro/firmware/program.c) runs in QEMU, with FreeRTOS if its
 Its line is a pair of pseudo-terminals.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Iterator

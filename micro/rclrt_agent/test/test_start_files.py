@@ -6,8 +6,6 @@
 would be started, and that is then started.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

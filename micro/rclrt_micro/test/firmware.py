@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the firmware, runs it in QEMU, and talks to it through the agent of the tests."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import queue

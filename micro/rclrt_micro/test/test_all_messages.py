@@ -6,8 +6,6 @@ Of installed messages that CDR is rosidl's own. Of random types it is what `_cdr
 held against rosidl for all that are installed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import importlib.util

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions per dispatched callback, counted by callgrind."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

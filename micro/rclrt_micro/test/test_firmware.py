@@ -6,8 +6,6 @@ Of PoDS time is counted in instructions (-icount), and the agent is inside the f
 alike. With RCLRT_MICRO_EVERY_POINT=1 all points of both figures.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fuzzers, briefly: from the corpus on, with the address and undefined-behaviour sanitizers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -6,8 +6,6 @@ None of the other build systems is here. Of Zephyr and ESP-IDF a few functions s
 what their documentation says.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

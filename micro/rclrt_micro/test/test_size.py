@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code and memory on a Cortex-M7: within the limits, without warnings, and as FIGURES say."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -21,8 +21,6 @@ fit is refused, in both directions. `<struct>__type` is what publishers and subs
 What has a wstring is left out, with all that is made of it, and said on the error output.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

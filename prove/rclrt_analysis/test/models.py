@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models written in tests, large random ones, and where the shipped ones are."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random small systems, hard for bounds: short periods, high utilization, jitter, overheads."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import replace

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Priorities by search, and urgency in the model, which is that of the engine."""
 
-from __future__ import annotations
-
 import random
 import re
 from dataclasses import replace

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets that a plan chooses, and bounds with looks at budgets."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path

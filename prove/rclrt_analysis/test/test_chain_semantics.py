@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains: what reaction, age and latency are; names, topics, misses, where times come from."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

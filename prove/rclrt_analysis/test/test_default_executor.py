@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Worked numbers for the wait-set executors: single, of old distributions, multi-threaded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -4,8 +4,6 @@
 
 Where jitter and responses grow each other, what they may not delay keeps its bound."""
 
-from __future__ import annotations
-
 import importlib
 import random
 from collections.abc import Mapping

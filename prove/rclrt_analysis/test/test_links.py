@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Serial links: the figures of [PoDS], and its chains as models, simulated and bounded."""
 
-from __future__ import annotations
-
 import pytest
 from models import FOLDER, SCHEMA, model
 from rclrt_analysis.bounds.analyse import analyse

@@ -1,7 +1,5 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One core: worked numbers with and without preemption, and the traps of unsound tests."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds and schedules by public implementations: response-time-analysis (Rust), SimSo."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

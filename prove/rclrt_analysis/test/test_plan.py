@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: what is open is chosen, what is fixed stays, what is written is what was proved."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

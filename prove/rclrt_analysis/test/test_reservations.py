@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Worked numbers for threads with CPU reservations, and what a model may say of them."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

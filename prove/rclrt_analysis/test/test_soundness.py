@@ -7,8 +7,6 @@
 RCLRT_EFFORT=20 looks twenty times as long.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable

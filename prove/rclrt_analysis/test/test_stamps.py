@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins by stamps, as message_filters does; deadlines that count from stamps."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Worked numbers for whole systems, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 from models import model
 from rclrt_analysis.bounds import fifo, fixed_priority

@@ -7,8 +7,6 @@ when the first callback of the chain got the data. What the chain does to an eve
 read off by asking each instant.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from dataclasses import dataclass, field

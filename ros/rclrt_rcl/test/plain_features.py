@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain rclpy: events of QoS, a content filter, and bytes; prints what has come of them."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deadlines go from process to process: of our programs, and of others by a preloaded library."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import signal

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deadlines travel with messages from process to process; peers that know of none still talk."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import threading

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our nodes work with rclpy nodes in another process, and end as a program should."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The installed launch files, in all three languages, run two components as their arguments say."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

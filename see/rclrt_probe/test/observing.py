@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs programs with the probe and without, and reads what it wrote."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections import Counter

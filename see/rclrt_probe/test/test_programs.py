@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The probe changes nothing of what a program does, and loses nothing that can be kept."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import signal

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The probe sees every job of programs that never heard of it, and what released it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """librclrt_run in programs of a fake rclcpp: what is served, what is not, what the user is told."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -5,8 +5,6 @@
 python3 see/rclrt_tools/test/browsers.py PAGE FILE.png 1200x700 [CALLBACK]
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verb `demo` as a user types it, and reports of its program, made up, for tests."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Live traces written by hand."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from pathlib import Path

@@ -6,8 +6,6 @@ The trace processor itself is a program that is not on PyPI: its package there i
 would download it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rclrt` and the example first_node, in processes of their own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./rclrt apply`: threads of processes that know nothing of it get what a file says, and back."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

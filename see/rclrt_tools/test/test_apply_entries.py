@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a file says for threads that are no executor's, and what processes are called there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -5,8 +5,6 @@
 RCLRT_EFFORT=20 runs twenty times as many graphs.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From samples to the overheads of a model."""
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every verb and experiment of this tree gives help, and every command line in its texts is one."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of what was promised and what was seen, in a browser without a window."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

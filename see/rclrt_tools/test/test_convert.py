@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What other tools say is taken over, and what is not is listed. The files here are our own."""
 
-from __future__ import annotations
-
 import functools
 import random
 import re

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What other tools know of a system is taken over. The files here are our own."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verb `demo` on real nodes over real DDS. Nothing is asserted on speed."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of the verb `demo`, and what it says when it cannot do as told."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

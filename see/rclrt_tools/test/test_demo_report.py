@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the demo shows: table, notes, page, picture, timeline."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The doctor looks at machines that are planted as trees of files, and at this one."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import json

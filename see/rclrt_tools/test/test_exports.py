@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files for other tools hold what the trace holds, read back by the libraries of these tools."""
 
-from __future__ import annotations
-
 import math
 import struct
 import warnings

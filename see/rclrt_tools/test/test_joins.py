@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node that works once all of its inputs have come is one callback of the observed model."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import replace

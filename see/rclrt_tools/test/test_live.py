@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Live traces, read while programs write them; the threads of these, and what runs beside."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

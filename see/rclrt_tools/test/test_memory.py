@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever is made of a trace, a longer one takes no more memory."""
 
-from __future__ import annotations
-
 import contextlib
 import tracemalloc
 from collections.abc import Callable

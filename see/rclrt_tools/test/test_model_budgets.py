@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets that a model or a parameters file has: what they take, and whether they may run out."""
 
-from __future__ import annotations
-
 import random
 import re
 from dataclasses import replace

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model from traces is what ran, or says why nothing may be proved with it."""
 
-from __future__ import annotations
-
 import functools
 import random
 from collections.abc import Callable

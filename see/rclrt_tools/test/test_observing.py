@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observing a command: its environment, the summary of its traces, and what they advise."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

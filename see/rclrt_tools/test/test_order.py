@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checker of orders finds what was planted, and nothing else."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess

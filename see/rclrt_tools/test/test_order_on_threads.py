@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scenarios of rclrt_core, ordered by FIFO bands on this machine, leave proof of order."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

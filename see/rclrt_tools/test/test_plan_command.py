@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """./rclrt plan, and what a program makes of its file."""
 
-from __future__ import annotations
-
 import os
 import resource
 from dataclasses import replace

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the program is started and stopped, with a stand-in written in shell."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

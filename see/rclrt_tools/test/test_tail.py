@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes under the probe in `./rclrt top`: the files that they write, here by hand."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `./rclrt top` says of live traces that are written by hand."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

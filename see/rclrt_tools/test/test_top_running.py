@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./rclrt top` beside programs that know nothing of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

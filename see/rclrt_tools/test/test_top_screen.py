@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The screen of `./rclrt top`: by textual's pilot, and in a terminal."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import subprocess

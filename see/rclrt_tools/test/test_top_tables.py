@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What fits into the tables of `./rclrt top`: names, and which rows."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the reader makes of whole, cut, live and damaged files."""
 
-from __future__ import annotations
-
 import os
 import re
 import struct

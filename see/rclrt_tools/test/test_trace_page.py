@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a run, in a browser without a window."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """./rclrt trace: tables and lines of traces."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

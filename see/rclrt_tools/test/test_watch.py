@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A watch over records: chains as the simulator measures them, and assumptions that break."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

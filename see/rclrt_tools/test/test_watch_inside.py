@@ -5,8 +5,6 @@
 chain_cases.txt and name_cases.txt have the rules.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains through callbacks that wait for several inputs, in records where each input has jobs."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

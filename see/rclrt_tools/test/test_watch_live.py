@@ -5,8 +5,6 @@
 Something beside them is changed that is no job: threads, and other programs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

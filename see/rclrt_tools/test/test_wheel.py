@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel of the tree, installed in a folder of its own and used from another one."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

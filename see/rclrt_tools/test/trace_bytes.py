@@ -5,8 +5,6 @@
 By hand: python trace_bytes.py SEED COUNT.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

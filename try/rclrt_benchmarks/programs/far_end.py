@@ -6,8 +6,6 @@ Prints "begin", "end", and then one line of JSON: when each number was sent and 
 in ns of the monotonic clock.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What experiments compute of packets (PoDS), of task sets (waters) and of samples of timers."""
 
-from __future__ import annotations
-
 import argparse
 import copy
 import json

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experiment contract: what is above its bound needs an explanation; what is a miss."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

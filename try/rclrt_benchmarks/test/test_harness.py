@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Experiments in turn: what is judged, refused and compared; the report of all, and its figures."""
 
-from __future__ import annotations
-
 import re
 import sys
 import time

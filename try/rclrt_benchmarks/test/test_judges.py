@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every shape of the papers is noticed when it does not hold."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each program runs once, as briefly as it can. Its figures are not looked at."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

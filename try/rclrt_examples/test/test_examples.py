@@ -5,8 +5,6 @@
 Nothing here depends on how long something took, but on what came first.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program on real nodes: what its options do, and what it says about jobs it could not run."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -7,8 +7,6 @@ without one inherit from what releases them. `with_priorities` puts them into a 
 analysis says whether they do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ Nothing is estimated: the system is analysed again without each callback's work,
 change that might help. So all numbers are differences of bounds.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

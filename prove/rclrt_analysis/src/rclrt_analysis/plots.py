@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures as SVG: distributions or lines, with marks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

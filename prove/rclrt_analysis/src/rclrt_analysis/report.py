@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of an analysis for a terminal of 100 columns, and for programs."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ an execution time shrinks (an anomaly of non-preemptive work); what is returned 
 and meets every deadline.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

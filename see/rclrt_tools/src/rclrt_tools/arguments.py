@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of arguments that several commands and experiments have."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

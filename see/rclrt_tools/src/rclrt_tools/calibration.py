@@ -8,8 +8,6 @@ samples keep, and what the worst of them has beyond that is stolen time, once in
 Delays (`wake`, `late`) come once, before work begins: there the worst counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

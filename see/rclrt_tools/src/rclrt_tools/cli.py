@@ -20,8 +20,6 @@ The command `rclrt` that pip installs has the same verbs. What they need and is 
 cannot make: in a tree it hands the verb over to the script, elsewhere it says what is missing.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import importlib

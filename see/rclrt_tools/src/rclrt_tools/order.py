@@ -15,8 +15,6 @@ the earlier of the two deadlines. Equal deadlines have no order. Whatever is bro
 than a bound is the time that scheduling itself takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -6,8 +6,6 @@ The script `./rclrt` of the tree names the tree and its build (RCLRT_SOURCE_DIR,
 The installed command `rclrt` has neither; it sees a tree that the current folder is in.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

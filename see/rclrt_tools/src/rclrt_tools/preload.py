@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running a command with a library of ours preloaded into every process that it starts."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ros2 rt`, where ros2cli is installed: the verbs that look at running executors."""
 
-from __future__ import annotations
-
 import argparse
 
 from ros2cli.command import CommandExtension

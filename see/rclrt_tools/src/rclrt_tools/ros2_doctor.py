@@ -5,8 +5,6 @@
 Of what `rclrt doctor` finds it has what is to be mended, as warnings: ROS 2 itself works without.
 """
 
-from __future__ import annotations
-
 from ros2doctor.api import DoctorCheck, Result
 from ros2doctor.api.format import doctor_warn
 

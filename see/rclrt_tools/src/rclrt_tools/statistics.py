@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Percentiles that are samples, and only where there are enough of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

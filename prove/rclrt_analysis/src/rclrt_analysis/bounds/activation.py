@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """When callbacks are released, how urgent they are, and what they ask of their cores."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

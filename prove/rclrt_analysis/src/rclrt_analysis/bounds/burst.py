@@ -24,8 +24,6 @@ A timer of a wait set that skips timestamps has fewer jobs, so L holds; the gap 
 does not, see `unit.gaps_known`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from rclrt_analysis.bounds.graph import analyse_graph

@@ -7,8 +7,6 @@ only such work runs, but for what of less urgency had begun. See `Demand` for wh
 `fixed_priority` for the classical tests that this is made into.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -7,8 +7,6 @@ by one counts as so many numbers as take as long. What is analysed after the eff
 no bound. What was found is kept until the outermost `limited` ends: nothing is computed twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -17,8 +17,6 @@ instead of R_i [Dürr19]: what the reader has waiting cannot start before it has
 messages take time: then the reader may start while one is on its way.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds for executors of one thread with a queue of events: by priority, by deadline, or FIFO."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Response times on one thread that runs jobs in the order of their release."""
 
-from __future__ import annotations
-
 import numpy as np
 from rclrt_analysis.bounds.activation import ENDLESS as OFTEN
 from rclrt_analysis.bounds.busy_window import Responses

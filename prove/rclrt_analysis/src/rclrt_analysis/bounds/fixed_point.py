@@ -5,8 +5,6 @@
 Values above all bounds say why a computation has none, each for one fact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

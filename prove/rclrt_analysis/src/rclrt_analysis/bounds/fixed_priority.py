@@ -11,8 +11,6 @@ Each costs O(g) per task and iteration, g being the number of different periods.
 bounded; what has no fixed point by then has no bound.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
 from rclrt_analysis.bounds.fixed_point import (

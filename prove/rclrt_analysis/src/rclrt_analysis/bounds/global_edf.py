@@ -7,8 +7,6 @@ demand until a deadline [Baruah07], or by responses that are shown without it. E
 and none covers another. Then responses are looked for again, from deadlines down.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED, least_fixed_point

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """By when jobs are due that have the deadline of the job that published."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rclrt_analysis.bounds.nonpreemptive_edf import NO_DEADLINE

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds for executors whose threads may use several cores, and for preemptive EDF."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from dataclasses import replace

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What releasing timers costs the callbacks of a priority events executor [Teper25 §VI-B]."""
 
-from __future__ import annotations
-
 import numpy as np
 from rclrt_analysis.bounds.fixed_point import FULL, UNBOUNDED, least_fixed_point
 from rclrt_analysis.bounds.taskset import Bools, Interference, Ints, TaskSet

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an analysis says: bounds with their parts, what they assume, or why there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum

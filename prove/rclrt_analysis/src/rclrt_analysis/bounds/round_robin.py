@@ -6,8 +6,6 @@ What ECRTS 2019 and RTSS 2021 prove for single callbacks. Not offered: the forme
 chains, which [Tang20] refutes.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds for executors that give work to threads of fixed priority, on one core."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is analysed together: callbacks that compete for the same thread or the same core."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

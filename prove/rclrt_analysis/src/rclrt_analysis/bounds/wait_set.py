@@ -9,8 +9,6 @@ callback groups are sorted by address (rclcpp pull request 1218), and from jazzy
 that of hash maps (issue 2532).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

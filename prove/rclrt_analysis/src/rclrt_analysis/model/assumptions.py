@@ -5,8 +5,6 @@
 And whether they can be meant: a file in another unit is well-formed, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of a model: by callbacks, or by topics where these leave no choice."""
 
-from __future__ import annotations
-
 import difflib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence

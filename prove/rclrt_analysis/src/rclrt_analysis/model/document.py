@@ -8,8 +8,6 @@ or occur twice, dates, numbers that are not finite or that YAML 1.1 takes for oc
 is wrong with a value is said in words for people that write YAML and not JSON schemas.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field

@@ -11,8 +11,6 @@ Times are the longest: whether a try is lost, how much of `bytes` is used and ho
 takes is not known. So the shortest way up is one try without data.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cached_property
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a file to a `System`: the form by JSON schema, the meaning by rules with file and line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace

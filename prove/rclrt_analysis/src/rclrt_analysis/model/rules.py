@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a schema cannot say about a model: names resolve, times agree, triggers form no cycle."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from rclrt_analysis.model.document import Document, Place

@@ -16,8 +16,6 @@ enough for that as well. Budgets that the model has stay.
 What a budget takes from others at most: docs/how-to/budgets.md, and `test_admission`.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

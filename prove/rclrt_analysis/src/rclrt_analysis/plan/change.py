@@ -5,8 +5,6 @@
 And a plan for a terminal.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -6,8 +6,6 @@ Chains and what is taken for granted of callbacks, over which executors that rea
 budgets of callbacks and groups.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction

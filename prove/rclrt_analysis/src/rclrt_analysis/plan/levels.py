@@ -8,8 +8,6 @@ Audsley's assignment [Audsley91] with the exact test: if any priorities meet all
 do. For chains it is a heuristic: a chain that is late lifts all of its callbacks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a model leaves open for a plan to choose."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path

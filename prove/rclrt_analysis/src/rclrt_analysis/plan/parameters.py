@@ -6,8 +6,6 @@ The header has the hash of the model and that of the file's content, so that an 
 of an older model, is noticed. Commands get a model alone, or with what a plan has chosen for it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which CPU runs what: groups of callbacks on cores, an executor of the analysis for each core."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search for a plan: executors, then CPUs, then priorities, each proved by the bounds."""
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -6,8 +6,6 @@ One run shows one set of phases if all periods divide each other, however long i
 makes many short runs. What it sees is not the worst case, but no bound may be below it.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

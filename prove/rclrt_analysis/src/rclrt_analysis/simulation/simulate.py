@@ -6,8 +6,6 @@ At one instant jobs end first, then releases and messages come, then executors c
 is released when another ends takes part in the choice. Same model, same seed, same run.
 """
 
-from __future__ import annotations
-
 import gc
 import heapq
 import random

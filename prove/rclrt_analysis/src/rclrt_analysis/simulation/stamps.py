@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which messages go together by their stamps: what message_filters' policies do."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 

@@ -8,8 +8,6 @@ A group runs one job at a time, which inherits the urgency of those that wait fo
 the timer thread costs delta before anything else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

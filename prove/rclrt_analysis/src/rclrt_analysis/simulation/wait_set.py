@@ -11,8 +11,6 @@ Those of crystal and dashing look at timers before every pick. The executor of m
 takes one message for each polling point, the one that came first, in the order of registration.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 

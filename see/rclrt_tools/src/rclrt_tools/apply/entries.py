@@ -6,8 +6,6 @@ Such a section stands in a parameters file (ros/rclrt_config/README.md), or in a
 CallbackIsolatedExecutor, whose lists have the same names.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import glob
 import os

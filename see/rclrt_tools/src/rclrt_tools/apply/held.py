@@ -6,8 +6,6 @@ They are written before anything is changed, in a folder of the user that does n
 machine's run. `Store.read` takes nothing of them for granted.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib

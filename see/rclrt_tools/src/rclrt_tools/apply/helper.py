@@ -8,8 +8,6 @@ that its caller names: root's, without capabilities, to write the CPUs of interr
 its input ends. It imports nothing of ours, so what it may do stands in this file.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives threads and interrupts what a file says, as they come, and gives back what they had."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

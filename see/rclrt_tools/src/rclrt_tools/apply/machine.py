@@ -5,8 +5,6 @@
 Also whether real-time threads would leave nothing of the machine to others.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

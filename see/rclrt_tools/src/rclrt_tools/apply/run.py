@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs `./rclrt apply`: as the user, with a helper that has the capability (helper.py)."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

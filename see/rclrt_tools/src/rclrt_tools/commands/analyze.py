@@ -8,8 +8,6 @@ that cannot be shown (so it is for a model with no_verdict), with 2 if the model
 are wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

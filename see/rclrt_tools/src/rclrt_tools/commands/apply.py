@@ -30,8 +30,6 @@ A real-time policy is refused to threads that do not sleep, if they would togeth
 and to all if nothing stops such threads (kernel.sched_rt_runtime_us is -1, no RLIMIT_RTTIME).
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

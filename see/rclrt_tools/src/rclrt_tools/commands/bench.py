@@ -10,8 +10,6 @@ and judges them on one page.
 # `add_arguments(parser)` and `run(arguments)`, and only the standard library until it runs. `NEEDS`
 # says what is built for it; without, every program is.
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import pkgutil

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build everything, with the tests."""
 
-from __future__ import annotations
-
 import argparse
 
 from rclrt_tools.arguments import done_by_the_script

@@ -8,8 +8,6 @@ processes. All take turns in short slices, so that whatever disturbs the machine
 them. Ctrl-C stops and reports what was measured.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from pathlib import Path

@@ -16,8 +16,6 @@ often they wake and are preempted, policies and CPUs; and, if rclpy is here and 
 its nodes, its topics and how many messages it publishes in a second. It cannot see callbacks.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

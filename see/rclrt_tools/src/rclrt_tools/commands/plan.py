@@ -9,8 +9,6 @@ what would help, and writes nothing unless --unproved), with 2 if the model or t
 wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -17,8 +17,6 @@ this machine run by it. How: a library is preloaded (docs/how-to/run.md). Ends w
 of the command.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -6,8 +6,6 @@ Verbs: load, unload, unit, status, top, record, check. The first call of one bui
 (docs/how-to/edf.md); from then on `./rclrt scx help` prints the options of each.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from rclrt_tools.arguments import done_by_the_script

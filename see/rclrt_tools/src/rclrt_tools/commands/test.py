@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build and run the tests: those that run anywhere, or all."""
 
-from __future__ import annotations
-
 import argparse
 
 from rclrt_tools.arguments import done_by_the_script

@@ -9,8 +9,6 @@ at these instead. A callback has the same name in the model and in the executor.
 Exits with 1 if what --fail-on names has happened, with 2 if the model or a trace is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

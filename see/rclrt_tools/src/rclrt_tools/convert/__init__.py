@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains and systems that other tools describe, as models; and a model for those tools."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -9,8 +9,6 @@ deadline. Topics of the component state monitor are data: each has a least rate,
 message that is too long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

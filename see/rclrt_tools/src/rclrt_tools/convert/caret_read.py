@@ -7,8 +7,6 @@ when messages from outside come. So the model has `no_verdict` until somebody fi
 names no paths, those are taken that the topics make.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model as a CARET architecture file, for CARET and the viewers that read its files."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

@@ -5,8 +5,6 @@
 It is read as `analyze` reads it, before it is written.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence

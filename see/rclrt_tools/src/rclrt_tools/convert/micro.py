@@ -6,8 +6,6 @@ PX4's dds_topics.yaml and ArduPilot's topic table name topics, types and QoS; mi
 has the sizes that its library was built with. Message types come from generate_messages.py.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

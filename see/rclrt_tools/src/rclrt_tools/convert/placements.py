@@ -5,8 +5,6 @@
 Its mapper and the band that it chooses priorities from are for ./rclrt plan to do better.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from rclrt_analysis.model.document import Document, Place

@@ -7,8 +7,6 @@ connected to are topics. Contracts have no execution times. A resolved `system_m
 same for whole systems, with the priorities that play_launch gives; see `_as_contract`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

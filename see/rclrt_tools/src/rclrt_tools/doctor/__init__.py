@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a machine does to real-time threads: how it is looked at, what is found, what it costs."""
 
-from __future__ import annotations
-
 import gc
 import mmap
 import os

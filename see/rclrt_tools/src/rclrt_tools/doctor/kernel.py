@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the kernel, control groups and limits let real-time threads have."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from shlex import quote

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What CPUs, interrupts, memory and other programs cost real-time threads."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether `rclrt run` can reach a program, and what is known of the middleware under it."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

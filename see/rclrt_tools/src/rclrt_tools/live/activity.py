@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the callbacks of one executor did: of late, and since counting began."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
 

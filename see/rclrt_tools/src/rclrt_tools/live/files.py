@@ -6,8 +6,6 @@ An executor keeps its newest records in a file in memory, in a directory of its 
 `/dev/shm/rclrt-<uid>`, or `/run/user/<uid>/rclrt` where that cannot be had.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import stat

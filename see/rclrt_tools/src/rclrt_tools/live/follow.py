@@ -5,8 +5,6 @@
 Or a trace file that a process under the probe writes (`./rclrt observe`): `Tail`.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

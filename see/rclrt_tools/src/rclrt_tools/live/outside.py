@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of ROS 2 that were started without us: what can be seen of them from outside."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -7,8 +7,6 @@ The executors know nothing of it: no thread of theirs does anything for it. In t
 folders may be recorded into at once, and nothing else is left behind.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -7,8 +7,6 @@ they have in common is cut, from both ends inwards: of /PointsTransformerFront/s
 /PointsTransformerRear/subscription/x stay /Poi…Front/subscr… and /Poi…Rear/subscri….
 """
 
-from __future__ import annotations
-
 import unicodedata
 from functools import lru_cache
 

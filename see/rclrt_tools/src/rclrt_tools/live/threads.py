@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The threads of a process, as the kernel has them now."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

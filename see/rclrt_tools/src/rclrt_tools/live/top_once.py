@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `./rclrt top --once` prints: tables, or JSON (README.md of this package)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

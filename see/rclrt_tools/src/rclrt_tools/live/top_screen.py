@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The screen of `./rclrt top`: lines of tables, and keys as top and htop have them."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import ClassVar

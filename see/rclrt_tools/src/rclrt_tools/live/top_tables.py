@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `./rclrt top` shows of a snapshot: callbacks, threads, processes, findings."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

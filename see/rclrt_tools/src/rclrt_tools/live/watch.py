@@ -5,8 +5,6 @@
 Of threads it shows what the kernel has in force, not what was asked for.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ to know, or where a job took longer than the model would allow, the model says t
 proved with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

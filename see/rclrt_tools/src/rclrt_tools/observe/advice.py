@@ -10,8 +10,6 @@ real-time policy, so the times in which other programs had the CPU do not come b
 reason messages take the usual time, not the longest seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From records to a model, with the reasons why nothing may be proved with it, if there are any."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

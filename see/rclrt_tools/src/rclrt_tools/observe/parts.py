@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trace files put together by the executor that wrote them, and their records by callback."""
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Iterable, Mapping, Sequence

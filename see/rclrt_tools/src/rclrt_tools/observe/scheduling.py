@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executors, priorities, groups and CPUs, as they were in force for the jobs of a trace."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

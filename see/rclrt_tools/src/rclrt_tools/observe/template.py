@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A parameters file with what every callback, group and thread has now, ready to edit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import yaml

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model as YAML, after its bounds were held against what was seen."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

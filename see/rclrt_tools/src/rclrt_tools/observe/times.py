@@ -7,8 +7,6 @@ threads of the middleware and of timers, interrupts, the host of a virtual machi
 The records say how long each job ran. What is left was taken, whoever took it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np

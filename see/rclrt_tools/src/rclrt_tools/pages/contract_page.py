@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was promised and what was seen as one page: chains, their bounds, what would help."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

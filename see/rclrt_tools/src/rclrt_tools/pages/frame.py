@@ -7,8 +7,6 @@ all lowest bytes of a column first, because most of the others are equal then; c
 deflate, which browsers undo; in base64.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

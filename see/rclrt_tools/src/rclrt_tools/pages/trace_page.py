@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run as one page: opens on the worst instance, from hours to microseconds."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the verb `demo` does once its arguments are known to be right."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

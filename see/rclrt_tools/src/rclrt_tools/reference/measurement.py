@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was measured of one executor, merged over its slices."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

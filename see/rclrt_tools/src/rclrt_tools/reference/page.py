@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo's result as one self-contained page, without a network."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

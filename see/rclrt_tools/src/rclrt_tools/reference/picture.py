@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo's result as a picture (SVG), for a page of the documentation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from html import escape

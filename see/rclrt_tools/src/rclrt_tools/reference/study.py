@@ -9,8 +9,6 @@ The program that runs a scenario checks more of it (see try/rclrt_scenarios/READ
 here; what this lets through has the right form.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a demo: as JSON, schema 1, and as a table for a terminal of 100 columns."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trace record and the pieces of a trace file, as in rclrt_trace/SPEC.md."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

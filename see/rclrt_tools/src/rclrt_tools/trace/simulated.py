@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated run as trace files: one for each executor, as running programs write them."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Policy, Release

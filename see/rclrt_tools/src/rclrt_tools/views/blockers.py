@@ -7,8 +7,6 @@ was is seen in the other records: of the jobs that ran at that time (for a group
 the one that ended first let it in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

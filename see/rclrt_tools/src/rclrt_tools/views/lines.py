@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records as lines of text, in the order in which jobs were ready."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ definition is in the file. Whole chunks of messages are made at once; all around
 the library.
 """
 
-from __future__ import annotations
-
 import struct
 import tempfile
 import zlib

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a folder of traces holds: processes, callbacks, and what could not be seen."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each callback did, in one table, from any number of records."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several trace files on one clock, in the order of time, without holding all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

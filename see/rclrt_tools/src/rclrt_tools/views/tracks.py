@@ -6,8 +6,6 @@ Of many packets of one form the library makes one, and numbers are filled in. Nu
 length get as many bytes as the largest: a varint may have zeros at its end.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from collections.abc import Callable, Iterator, Sequence

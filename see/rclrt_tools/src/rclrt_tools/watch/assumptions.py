@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a proof takes for granted of each callback, held against its jobs; and its names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -8,8 +8,6 @@ it uses the newest datum that the callback before has published when it starts. 
 waits for several inputs uses what each of them has brought last (`JoinWatch`).
 """
 
-from __future__ import annotations
-
 import itertools
 from bisect import bisect_right, insort
 from collections import deque

@@ -6,8 +6,6 @@ A chain is a status of its own, at the highest level it has had since the last m
 lasts for less than a second is not lost. One more status says whether the proof still holds.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from typing import Any

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of several executors as jobs that know each other by name, and what joins take."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a watch gets its records: trace files, or executors that run."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Sequence

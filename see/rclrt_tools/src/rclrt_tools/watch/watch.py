@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The watch over a system: fed with records, asked for its verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

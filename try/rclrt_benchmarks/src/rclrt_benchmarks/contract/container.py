@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mixed load as components of one container: of rclrt_rclcpp, where that was built."""
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile

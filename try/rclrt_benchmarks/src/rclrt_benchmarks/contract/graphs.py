@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random graphs: whether the model of one run, as observed, bounds what is seen in another."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A watch that keeps each job and chain that took longer than its bound or deadline."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 

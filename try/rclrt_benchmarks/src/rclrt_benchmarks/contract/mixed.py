@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads of different importance in one process: four ways to schedule them, on one CPU."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

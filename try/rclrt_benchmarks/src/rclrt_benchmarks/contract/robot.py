@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program that runs a scenario: observed, recorded, or watched beside load and judged."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal

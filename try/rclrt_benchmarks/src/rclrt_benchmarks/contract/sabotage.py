@@ -6,8 +6,6 @@ A process for each node of the mixed load but vision, under a plan made from the
 is done from outside: signals, another scheduling policy, and processes that take a node's place.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

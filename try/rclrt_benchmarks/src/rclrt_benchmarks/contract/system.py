@@ -5,8 +5,6 @@
 And what `./rclrt trace advise` predicts of it, against a run with its file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

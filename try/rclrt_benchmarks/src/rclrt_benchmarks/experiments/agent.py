@@ -15,8 +15,6 @@ pseudo-terminals that takes its time; a terminal holds more than the driver of a
 Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import dataclasses

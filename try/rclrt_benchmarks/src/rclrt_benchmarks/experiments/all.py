@@ -12,8 +12,6 @@ Exits with 1 if a statement does not hold or if nothing could run, with 2 for wr
 130 after an interrupt.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import json

@@ -18,8 +18,6 @@ Exits with 1 if a statement does not hold or it fails, with 2 for wrong argument
 SCHED_FIFO is not permitted.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

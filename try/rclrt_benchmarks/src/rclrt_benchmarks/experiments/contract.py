@@ -14,8 +14,6 @@
 hold or something fails, with 2 for wrong arguments, with 77 where SCHED_FIFO is not permitted.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import os

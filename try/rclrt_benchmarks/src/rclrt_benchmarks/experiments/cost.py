@@ -13,8 +13,6 @@ Variants take turns in rounds; figures are medians of the rounds, each a median 
 with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections.abc import Mapping

@@ -24,8 +24,6 @@ and not judged. Ratios (p50/h, p99/h) are to the hand-over floor of the same cas
 statement does not hold or it fails, with 2 for wrong arguments.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 from collections.abc import Iterator, Mapping

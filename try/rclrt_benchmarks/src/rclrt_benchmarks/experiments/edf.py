@@ -11,8 +11,6 @@ Exits with 1 if a statement does not hold or it fails, with 2 for wrong argument
 a virtual machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import re

@@ -11,8 +11,6 @@ readable /sys/kernel/tracing; without, the other figures are there. Executors ta
 Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

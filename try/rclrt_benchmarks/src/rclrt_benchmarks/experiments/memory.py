@@ -10,8 +10,6 @@ with the stack the system gives by default or a small one.
 Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping
 from typing import Any

@@ -30,8 +30,6 @@ Growth is a figure of the largest N over that of the smallest. Exits with 1 if a
 hold or it fails, with 2 for wrong arguments.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import re

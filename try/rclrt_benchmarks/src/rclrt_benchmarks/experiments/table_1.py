@@ -7,8 +7,6 @@ the same sets. Analysis only: nothing is measured. Exits with 1 if a number diff
 while --release-ms is 0.119; with the 0.12 that the paper prints, none of the nine is reproduced.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal

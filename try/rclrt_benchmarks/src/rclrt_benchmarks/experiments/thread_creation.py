@@ -9,8 +9,6 @@ until the thread or the job begins. All under SCHED_OTHER; the three take turns.
 Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Mapping

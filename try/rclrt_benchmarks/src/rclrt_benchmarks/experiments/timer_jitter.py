@@ -13,8 +13,6 @@ Exits with 1 if a statement does not hold or it fails, with 2 for wrong argument
 permission for SCHED_FIFO.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import re

@@ -10,8 +10,6 @@ authors' pipeline by more than chance explains, a mean by more than 1 %, or the 
 not "almost 90 %".
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Mapping

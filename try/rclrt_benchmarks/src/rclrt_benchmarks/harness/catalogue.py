@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The list of experiments: for each its paper, how it is run, and what judges it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -7,8 +7,6 @@ hands `perform` a function that measures, one that shows what it has measured, a
 that. If it runs nothing that is built, it has `NEEDS = ()`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

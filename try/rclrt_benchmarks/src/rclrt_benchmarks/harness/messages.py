@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of one process to the executors of another one: the programs of `bench dispatch`."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report as one page that needs nothing else."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

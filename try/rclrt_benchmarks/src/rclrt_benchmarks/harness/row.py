@@ -5,8 +5,6 @@
 A row: the paper's figure, ours, the shape that must hold, and whether it does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

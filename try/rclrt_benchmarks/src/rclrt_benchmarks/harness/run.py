@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run experiments in turn, each as a process of its own, and judge what they wrote."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

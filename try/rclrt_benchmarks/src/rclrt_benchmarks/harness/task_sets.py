@@ -7,8 +7,6 @@ average execution time is drawn from a Weibull distribution truncated to the pub
 worst case is that times a uniform factor. Deadlines are periods, priorities rate monotonic.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ What makes a model from traces is ./rclrt trace model; what a model says is in
 try/rclrt_scenarios/models/README.md.
 """
 
-from __future__ import annotations
-
 import argparse
 
 

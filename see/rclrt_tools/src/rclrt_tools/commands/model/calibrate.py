@@ -8,8 +8,6 @@ the host of a virtual machine). Run it on the target, with the load that the rob
 it. Exits with 1 if the machine does not allow it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

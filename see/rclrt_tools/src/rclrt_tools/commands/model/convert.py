@@ -13,8 +13,6 @@ With --to caret it writes a model as a CARET architecture file. Exits with 1 if 
 with 2 if the file is none of these.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -8,8 +8,6 @@ open is explained under a plan that is made now. Exits with 0 if the deadline of
 with 1 if not, with 2 if the model or the arguments are wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

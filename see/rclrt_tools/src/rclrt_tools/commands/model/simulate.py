@@ -8,8 +8,6 @@ Exits with 1 if a bound was exceeded, which would be a mistake of the analysis; 
 or the arguments are wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

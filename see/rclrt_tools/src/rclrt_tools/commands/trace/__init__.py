@@ -9,8 +9,6 @@ Give several files, of several executors or processes, and they are put on one c
 boot of one machine have the same clock. For others say --offset, or --wall-clock.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

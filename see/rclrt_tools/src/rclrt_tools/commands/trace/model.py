@@ -9,8 +9,6 @@ say what an analysis needs, the model says why, and analyze gives no verdict. Pr
 program writes a trace: docs/how-to/trace.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -6,8 +6,6 @@ Exits with 1 if a job ran for longer than the bound although an earlier one shou
 the files or the arguments are wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -5,8 +5,6 @@
 Callbacks, groups and threads of the executors of this user that run now, or of trace files.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path
