@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <random>
 
 #include "edf_programs.hpp"

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>

@@ -5,7 +5,6 @@
 // and the records of jobs that did not run.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <string>

@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

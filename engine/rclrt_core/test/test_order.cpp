@@ -4,7 +4,6 @@
 // Attributes and priorities of callbacks, and how many of their jobs wait.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cerrno>
 #include <deque>

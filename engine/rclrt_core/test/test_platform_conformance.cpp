@@ -4,7 +4,6 @@
 /// What the engine relies on, promised by every platform.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <atomic>

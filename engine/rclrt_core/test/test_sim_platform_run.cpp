@@ -4,7 +4,6 @@
 /// How a run of the simulated platform begins and ends, also when the program is wrong.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <memory>

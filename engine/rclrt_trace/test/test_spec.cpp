@@ -4,7 +4,6 @@
 /// SPEC.md and the header say the same.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstring>

@@ -5,7 +5,6 @@
 // does not load the scheduler.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

@@ -3,7 +3,6 @@
 
 // The entities of a session, and their data.
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <utility>
 

@@ -11,9 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstring>
 #include <future>
 #include <mutex>
 #include <optional>

@@ -3,7 +3,6 @@
  *
  * What an end of an action could not send.
  */
-#include <string.h>
 
 #include "action_internal.h"
 

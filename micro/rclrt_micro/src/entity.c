@@ -3,8 +3,6 @@
  */
 #include "rclrt_micro/xrce.h"
 
-#include <string.h>
-
 void rclrt_binary_participant(struct rclrt_writer * writer, const char * name)
 {
   writer->origin = writer->at;

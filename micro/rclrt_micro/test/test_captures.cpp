@@ -6,7 +6,6 @@
 
 #include <map>
 #include <random>
-#include <set>
 
 #include "captures.hpp"
 #include "fuzz/targets.h"

@@ -3,7 +3,6 @@
 
 #include "fields.hpp"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 

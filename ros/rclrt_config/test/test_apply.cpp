@@ -4,7 +4,6 @@
 // What entries do to what the code says.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "machine_of.hpp"
 

@@ -4,7 +4,6 @@
 // Chains of a parameters file, and what their proofs take for granted.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "machine_of.hpp"
 

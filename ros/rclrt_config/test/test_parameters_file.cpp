@@ -4,7 +4,6 @@
 // What is wrong with a file is told with its place and a remedy, whatever it is.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>

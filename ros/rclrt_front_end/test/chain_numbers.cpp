@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "chain_set.hpp"

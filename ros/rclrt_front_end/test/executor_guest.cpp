@@ -14,13 +14,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <map>
-#include <memory>
 #include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "executor_guest.hpp"
 #include "rclrt_config/configuration.hpp"

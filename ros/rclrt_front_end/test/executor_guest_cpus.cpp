@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "executor_guest.hpp"
 #include "rclrt_core/engine.hpp"

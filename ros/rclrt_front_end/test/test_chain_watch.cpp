@@ -5,7 +5,6 @@
 // runs is tested in see/rclrt_tools/test/test_watch_inside.py.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>

@@ -6,7 +6,6 @@
 #include "rclrt_front_end/configured_engine.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <chrono>

@@ -4,7 +4,6 @@
 // scheduling_policy ext from the file to the thread: which backend, and what else it changes.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pthread.h>
 
 #include <atomic>

@@ -4,7 +4,6 @@
 #include "rclrt_front_end/middleware.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <limits>

@@ -4,7 +4,6 @@
 // What an executor writes into trace files while it runs, all of it or what led to an occasion.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>

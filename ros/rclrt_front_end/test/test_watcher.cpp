@@ -4,7 +4,6 @@
 // The chains that a configuration declares, while executors run: who reports them, and what is told.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>

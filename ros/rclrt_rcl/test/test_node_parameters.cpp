@@ -4,7 +4,6 @@
 // Parameters of nodes: what the command line and files give them.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
 // What another RMW than rmw_fastrtps_cpp does otherwise, by a stub that behaves like it.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>

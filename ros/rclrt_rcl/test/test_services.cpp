@@ -4,9 +4,7 @@
 // What clients promise about requests without answers, names and quality of service.
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>

@@ -8,8 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 

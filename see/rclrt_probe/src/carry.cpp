@@ -14,14 +14,10 @@
 // work and calls the next definition. Nothing of ours takes a lock or calls the operating system, but for the clock,
 // after the first publication: that one maps the memory, and belongs to the creation of a node.
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <limits>
-#include <map>
-#include <optional>
 #include <string>
 
 #include "carry.hpp"

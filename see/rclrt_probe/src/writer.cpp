@@ -15,7 +15,6 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <vector>
 
 #include "probe.hpp"
 #include "thread.hpp"

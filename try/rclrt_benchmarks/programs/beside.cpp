@@ -7,7 +7,6 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <future>
 #include <memory>

@@ -17,10 +17,8 @@
 #include <algorithm>
 #include <atomic>
 #include <builtin_interfaces/msg/time.hpp>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <exception>
 #include <iostream>
 #include <memory>

@@ -10,13 +10,11 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <exception>
 #include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>

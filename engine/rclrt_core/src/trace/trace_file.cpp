@@ -4,7 +4,6 @@
 #include "rclrt_core/trace_file.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 
 #include "trace/trace_header.hpp"

@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <future>
-#include <utility>
 #include <vector>
 
 #include "conformance/suite.hpp"

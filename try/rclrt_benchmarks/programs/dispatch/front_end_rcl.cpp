@@ -4,7 +4,6 @@
 // The front end on rcl: our executors, and the baselines, all with SCHED_FIFO workers below the
 // middleware's threads.
 
-#include <exception>
 #include <thread>
 #include <utility>
 
