@@ -46,7 +46,6 @@ def _keys(files: list[Path]) -> int:
 
 
 def _verbs(files: list[Path]) -> int:
-    """Count the modules and packages of commands/."""
     found = set()
     for path in files:
         parts = path.relative_to(ROOT).parts

@@ -45,8 +45,6 @@ class TraceError(Exception):
 
 @dataclass(frozen=True)
 class Event:
-    """A line of the trace."""
-
     time_ns: int
     cpu: int
     name: str
@@ -111,8 +109,6 @@ class Inversion:
 
 @dataclass
 class Seen:
-    """What a trace shows."""
-
     switches: int = 0
     """To threads with deadlines."""
     waits: int = 0
@@ -129,8 +125,6 @@ class Seen:
 
 
 class Replay:
-    """One trace, event after event."""
-
     def __init__(self, bound_ns: int, period_ns: int) -> None:
         self.seen = Seen()
         self._bound_ns = bound_ns

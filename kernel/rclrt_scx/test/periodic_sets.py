@@ -169,8 +169,6 @@ class Job:
 
 @dataclass
 class Judged:
-    """The jobs of one set against their bounds."""
-
     jobs: int = 0
     excused: int = 0
     """Later than their bound, and no later without what was above all of them."""

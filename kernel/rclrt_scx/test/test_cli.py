@@ -43,7 +43,6 @@ def scx(*arguments: str) -> tuple[int, str]:
     ],
 )
 def test_wrong_usage_is_named_and_the_usage_shown(arguments: list[str], says: str) -> None:
-    """Exit status 2."""
     status, text = scx(*arguments)
     assert status == 2
     assert says in text
@@ -70,7 +69,6 @@ def test_it_tells_the_version_of_the_tree() -> None:
     ],
 )
 def test_values_out_of_range_are_named_with_the_range(option: str, value: str, says: str) -> None:
-    """Before anything is asked of the machine."""
     status, text = scx("load", option, value)
     assert status == 1
     assert says in text
@@ -99,7 +97,6 @@ def test_the_reserve_has_its_turns_before_the_watchdog(
 
 @pytest.mark.parametrize("interval", ["0", "9", "3600001"])
 def test_top_neither_spins_nor_sleeps_for_ever(interval: str) -> None:
-    """Before anything is looked at."""
     status, text = scx("top", "--interval", interval, "--count", "3")
     assert status == 1
     assert "--interval: from 10 to 3600000 ms" in text
@@ -116,7 +113,6 @@ def test_a_kernel_that_cannot_is_told_apart() -> None:
 
 @pytest.mark.parametrize("verb", ["status", "top", "unload"])
 def test_without_a_scheduler_each_verb_says_so(verb: str, tmp_path: Path) -> None:
-    """No hang, no crash."""
     status, text = scx(verb, "--directory", str(tmp_path / "nothing"))
     assert status == 1
     if not Path("/sys/kernel/sched_ext").exists() and verb != "unload":
@@ -126,7 +122,6 @@ def test_without_a_scheduler_each_verb_says_so(verb: str, tmp_path: Path) -> Non
 
 
 def test_record_without_a_recording_scheduler_says_how(tmp_path: Path) -> None:
-    """Names the option of load."""
     status, text = scx("record", "--output", str(tmp_path / "x"), "--directory", str(tmp_path))
     assert status == 1
     assert "--record" in text

@@ -88,7 +88,6 @@ def console(machine: str) -> str:
 
 
 def boot(machine: str) -> str:
-    """Return all that a machine said."""
     image, cpus, parts = {**MACHINES, **SERIES, **COSTS}[machine]
     kernel = FETCHED / image
     reason = os.environ.get("RCLRT_SCX_WHY_NOT") or vm.why_not(kernel)
@@ -122,13 +121,11 @@ def promised(parts: str) -> set[str]:
 
 
 def results(text: str) -> dict[str, tuple[str, str]]:
-    """Return what each scenario said: verdict and text."""
     lines = re.findall(r"RESULT (\w+) (pass|fail|skip) ?(.*)", text)
     return {name: (verdict, seen) for name, verdict, seen in lines}
 
 
 def left_out(seen: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """Return the reason of each scenario that skipped."""
     return {name: why for name, (verdict, why) in seen.items() if verdict == "skip"}
 
 
@@ -267,7 +264,6 @@ def console_if_loaded(machine: str) -> str:
 
 
 def trace_of(text: str, name: str) -> str:
-    """Return the kernel's trace that the script printed."""
     return gzip.decompress(base64.b64decode(between(text, f"TRACE-{name}"))).decode()
 
 

@@ -38,14 +38,12 @@ class Wire:
         self.thread.start()
 
     def run(self) -> None:
-        """Carry bytes both ways."""
         while not self.stopped:
             for master in select.select(self.masters, [], [], 0.1)[0]:
                 other = self.masters[1 - self.masters.index(master)]
                 os.write(other, os.read(master, 4096))
 
     def close(self) -> None:
-        """Stop carrying."""
         self.stopped = True
         self.thread.join()
         for end in self.masters + self.slaves:
@@ -139,7 +137,6 @@ class Bench:
         return known
 
     def close(self) -> None:
-        """End all programs."""
         for child in self.children:
             if child.poll() is None:
                 child.kill()

@@ -48,7 +48,6 @@ class BoardBench(Bench):
         self.came.append((info["source_timestamp"], "urgent", message.data))
 
     def note_bulk(self, message: Header, info: dict[str, Any]) -> None:
-        """Note its long messages."""
         self.came.append((info["source_timestamp"], "bulk", message.stamp.sec))
 
     def meet(self, number: int) -> bool:
@@ -72,14 +71,12 @@ class BoardBench(Bench):
         return met
 
     def close(self) -> None:
-        """End all."""
         self.board.kill()
         super().close()
 
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[BoardBench]:
-    """Provide a board that answers."""
     made = BoardBench()
     try:
         assert made.meet(999)

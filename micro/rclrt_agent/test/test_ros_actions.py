@@ -51,14 +51,12 @@ class ActionBench(Bench):
         return seen
 
     def send(self, client: ActionClient, order: int, feedback: list[Any]) -> Any:
-        """Send a goal; returns its handle."""
         future = client.send_goal_async(
             Fibonacci.Goal(order=order), lambda m: feedback.append(list(m.feedback.sequence))
         )
         return self.get(future)
 
     def get(self, future: Future[Any]) -> Any:
-        """Wait for a future."""
         assert self.until(future.done)
         return future.result()
 

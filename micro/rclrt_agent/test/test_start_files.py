@@ -36,7 +36,6 @@ class Configuration(Recorded):
     """launch's LaunchConfiguration; the context is a dictionary."""
 
     def perform(self, context: dict[str, str]) -> str:
-        """Return the value of the argument."""
         return context[str(self.given[0])]
 
 
@@ -122,7 +121,6 @@ def test_without_arguments_the_launch_file_has_a_serial_line_and_no_parameters(
 
 
 def _instructions() -> dict[str, str]:
-    """Return the container file's instructions, continued lines joined."""
     text = (PACKAGE / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return dict(line.split(" ", 1) for line in lines)

@@ -105,8 +105,6 @@ def image(port: str) -> Path | str:
 
 
 class Peer:
-    """The agent of the tests on a pseudo-terminal."""
-
     def __init__(self) -> None:
         programs = Path(os.environ["RCLRT_BUILD_DIR"]).rglob("rclrt_micro_firmware_peer")
         program = next(path for path in sorted(programs) if os.access(path, os.X_OK))
@@ -131,7 +129,6 @@ class Peer:
         self.process.stdin.flush()
 
     def publish(self, topic: str, number: int) -> None:
-        """Publish to the board."""
         self.command(f"publish rt/{topic} {number}")
 
     def take(self, count: int = 1, timeout_s: float = PATIENCE_S) -> list[tuple[str, int]]:
@@ -157,7 +154,6 @@ class Peer:
         return came
 
     def close(self) -> None:
-        """End it."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait(timeout=20)

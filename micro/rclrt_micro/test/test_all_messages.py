@@ -49,7 +49,6 @@ FORMATS = {"bool": "?", "float32": "f", "float64": "d"}
 
 
 def _packages() -> list[str]:
-    """Return the packages with messages beside this Python."""
     found = Path(sys.prefix).glob("share/*/*/*.*")
     return sorted({path.parents[1].name for path in found if path.suffix in SUFFIXES})
 
@@ -107,7 +106,6 @@ def _value(
 
 
 def _of_ros(made: generator.Generator, message: generator.Message, content: list[Any]) -> Any:
-    """Return it as an object of rclpy."""
     module = importlib.import_module(f"{message.package}.{message.kind}")
     name, _, half = message.name.partition("_")
     filled = (getattr(getattr(module, name), half) if half else getattr(module, name))()

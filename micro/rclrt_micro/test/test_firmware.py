@@ -53,7 +53,6 @@ class Bench:
         return {value >> 24: value & 0xFFFFFF for value in values}
 
     def close(self) -> None:
-        """End both."""
         self.board.kill()
         self.peer.close()
 
@@ -125,8 +124,6 @@ COUNTING = 7  # so slow that the board's counter, which has 40 ns, tells each of
 
 @dataclass
 class Outcome:
-    """What one run of the firmware said."""
-
     latency_ms: dict[int, float] = field(default_factory=dict)  # of each chain, the worst
     begin_ms: dict[str, float] = field(default_factory=dict)
     said: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -156,7 +153,6 @@ def run(program: Path, *arguments: str | int, shift: int = SHIFT) -> Outcome:
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    """Give the firmware."""
     made = image("pods")
     if isinstance(made, str):
         pytest.skip(made)

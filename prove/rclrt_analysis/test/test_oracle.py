@@ -171,7 +171,6 @@ def random_set(rng: random.Random, cores: int, policy: Policy) -> System:
 
 
 def by_simso(system: System) -> dict[str, list[int]]:
-    """Return the response times of each task's jobs."""
     pytest.importorskip(
         "simso.core",
         reason="SimSo cannot be imported: not compared with it. Up to Python 3.11: pip install "

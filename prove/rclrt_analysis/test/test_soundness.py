@@ -361,7 +361,6 @@ def test_what_was_found_of_one_system_is_not_taken_for_that_of_another(case: str
 
 
 def without(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out one condition of `burst`."""
     if condition == "messages take no time":
         monkeypatch.setattr(burst, "is_covered", lambda unit: True)
     elif condition == "messages from elsewhere jitter":

@@ -21,14 +21,12 @@ raw: list[int] = []
 
 
 def spin_until(condition: Any) -> None:
-    """Spin for ten seconds at most."""
     end = time.monotonic() + 10
     while not condition() and time.monotonic() < end:
         rclpy.spin_once(node, timeout_sec=0.01)
 
 
 def note(what: str) -> Any:
-    """Return a callback of an event."""
     return lambda _: events.add(what)
 
 

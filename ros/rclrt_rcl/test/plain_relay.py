@@ -32,7 +32,6 @@ count = 0
 
 
 def publish() -> None:
-    """Publish the next message."""
     global count
     count += 1
     before = time.monotonic_ns()
@@ -41,7 +40,6 @@ def publish() -> None:
 
 
 def ask() -> None:
-    """Send the next request."""
     global count
     if client.service_is_ready():
         count += 1
@@ -58,7 +56,6 @@ def ask_for(message: Log) -> None:
 
 
 def accept(goal: Any) -> Any:
-    """Publish a goal while its request is answered."""
     publisher.publish(Log(line=goal.order))
     return rclpy.action.GoalResponse.REJECT
 

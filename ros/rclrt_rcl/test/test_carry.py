@@ -142,7 +142,6 @@ def test_rclrt_order_over_both_traces_sees_the_deadlines_of_the_source_at_the_si
 
 
 def test_a_relay_that_is_left_as_it_is_hands_none_on(start: Start, run: Run) -> None:
-    """So it is the library that does it."""
     sink = start("sink")
     run(RELAYS["rclpy"])
     start("source", "500")
@@ -182,7 +181,6 @@ def test_threads_that_publish_by_one_publisher_do_not_mix_deadlines(start: Start
 
 
 def test_messages_that_the_middleware_has_lent_hand_the_deadline_on(start: Start, run: Run) -> None:
-    """Published, taken and published again without being copied."""
     sink = start("times")
     lending = {"LD_PRELOAD": str(LIBRARY), "RCLRT_CARRY": "", "ROS_DISABLE_LOANED_MESSAGES": "0"}
     run([str(RCL), "borrow"], **lending)
@@ -218,7 +216,6 @@ def test_events_and_content_filters_of_a_carried_program_are_what_they_were(
 
 
 def test_a_wrong_list_of_topics_is_told_and_the_program_runs(start: Start, run: Run) -> None:
-    """What it publishes has no deadline then."""
     sink = start("sink")
     command = [sys.executable, str(PLAIN), "source"]
     source = run(command, LD_PRELOAD=str(LIBRARY), RCLRT_CARRY="/pong=20ms")
@@ -233,7 +230,6 @@ carried = pytest.mark.skipif(
 
 
 def plain(role: str) -> list[str]:
-    """Return the command of a stranger."""
     return [sys.executable, str(PLAIN), role]
 
 
@@ -264,7 +260,6 @@ def test_a_service_in_python_hands_the_deadline_back(start: Start, run: Run) -> 
 
 
 def test_a_service_in_python_that_is_left_as_it_is_hands_none_back(start: Start, run: Run) -> None:
-    """So it is the library that does it."""
     asker = start("asker", "500")
     run(plain("server"))
     assert wait_for(lambda: len([n for n in asker.said if n > REPLY]) >= WANTED)

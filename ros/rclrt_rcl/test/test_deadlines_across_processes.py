@@ -183,7 +183,6 @@ def test_a_publisher_that_knows_nothing_of_deadlines_is_heard(start: Start, node
 
 
 def test_a_reader_that_knows_nothing_of_deadlines_hears(start: Start, node: Node) -> None:
-    """Messages with a deadline are ordinary messages."""
     heard: list[Log] = []
     node.create_subscription(Log, "ping", heard.append, 10)
     start("source", "500")

@@ -139,7 +139,6 @@ def test_messages_pass_both_ways(start: Start, executor: str, node: Node) -> Non
 
 
 def test_remapping_and_namespace_from_the_command_line(start: Start, node: Node) -> None:
-    """What follows --ros-args is obeyed."""
     peer = start(
         "preemptive",
         *("--ros-args", "-r", "question:=/other/ask", "-r", "__ns:=/robot", "-r", "__node:=bob"),
@@ -195,7 +194,6 @@ ATTEMPTS = 3
 
 @contextmanager
 def running(executor: str, *arguments: str) -> Iterator[None]:
-    """Run the peer; it must end cleanly."""
     peer = subprocess.Popen(
         [str(PEER), "server", executor, *arguments],
         stdout=subprocess.PIPE,
@@ -217,7 +215,6 @@ def running(executor: str, *arguments: str) -> Iterator[None]:
 
 @pytest.fixture(params=["preemptive", "isolated", "events"])
 def executor(request: pytest.FixtureRequest) -> str:
-    """Name the executor of the peer."""
     return str(request.param)
 
 
@@ -243,7 +240,6 @@ def answer_to(node: Node, ask: Callable[[], Any]) -> Any:
 
 
 def call(node: Node, kind: Any, name: str, request: Any) -> Any:
-    """Call a service of the peer."""
     client = node.create_client(kind, name)
     assert client.wait_for_service(PATIENCE_S)
     response = answer_to(node, lambda: client.call_async(request))
@@ -252,7 +248,6 @@ def call(node: Node, kind: Any, name: str, request: Any) -> Any:
 
 
 def hear_log(node: Node, wanted: str, provoke: Callable[[], object] = lambda: None) -> bool:
-    """Wait for a line on /rosout."""
     lines: list[Log] = []
     qos = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     subscription = node.create_subscription(Log, "/rosout", lines.append, qos)

@@ -43,7 +43,6 @@ sys.exit(service.run())
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the package somewhere; returns the prefix."""
     prefix = tmp_path_factory.mktemp("prefix")
     subprocess.run(
         ["cmake", "--install", os.environ["RCLRT_PACKAGE_BINARY_DIR"], "--prefix", str(prefix)],

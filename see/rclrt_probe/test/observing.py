@@ -17,14 +17,11 @@ PATIENCE_S = 100
 
 @dataclass
 class Seen:
-    """What a process has done, and its traces."""
-
     process: subprocess.CompletedProcess[str]
     traces: dict[str, Trace]
 
     @property
     def jobs(self) -> Counter[str]:
-        """Jobs that ran, by name of the callback."""
         found: Counter[str] = Counter()
         for trace in self.traces.values():
             for key in trace.jobs["callback"].tolist():
@@ -33,7 +30,6 @@ class Seen:
 
     @property
     def published(self) -> Counter[tuple[int, int]]:
-        """Publications, by publisher and number."""
         found: Counter[tuple[int, int]] = Counter()
         for trace in self.traces.values():
             records = trace.records[trace.records["outcome"] == layout.PUBLISHED]
@@ -53,11 +49,9 @@ class Seen:
         return found
 
     def entry(self, name: str) -> layout.Entry:
-        """Return what the files say of a callback."""
         return next(e for t in self.traces.values() for e in t.callbacks.values() if e.name == name)
 
     def note(self, name: str) -> str:
-        """Return the remark on a callback."""
         return next(
             trace.notes.get(key, "")
             for trace in self.traces.values()
@@ -67,7 +61,6 @@ class Seen:
 
     @property
     def missing(self) -> str:
-        """What could not be seen."""
         notes = [trace.notes.get(layout.NO_CALLBACK, "") for trace in self.traces.values()]
         return "\n".join(notes)
 

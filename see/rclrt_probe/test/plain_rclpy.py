@@ -23,7 +23,6 @@ client = node.create_client(ListParameters, "ask")
 
 
 def on_timer() -> None:
-    """Publish; ask now and then."""
     global published
     counts["timer"] += 1
     if published < jobs and publisher.get_subscription_count() > 0:
@@ -34,7 +33,6 @@ def on_timer() -> None:
 
 
 def on_message(message: Time) -> None:
-    """Count, with some work."""
     sum(range(20000))
     counts["subscription"] += 1
 
@@ -42,7 +40,6 @@ def on_message(message: Time) -> None:
 def on_request(
     request: ListParameters.Request, response: ListParameters.Response
 ) -> ListParameters.Response:
-    """Answer."""
     counts["service"] += 1
     return response
 

@@ -31,7 +31,6 @@ needs_rclcpp = pytest.mark.skipif(not STOCK.exists(), reason="there is no rclcpp
 
 
 def counts(seen: Seen) -> dict[str, int]:
-    """Return what the program says it has run."""
     assert seen.process.returncode == 0, seen.process.stderr
     words = seen.process.stdout.split()
     return dict(zip(words[::2], map(int, words[1::2]), strict=True))

@@ -45,7 +45,6 @@ WORST_CONTRAST = """(() => {
 
 
 def chromium() -> str | None:
-    """Return the program, if it is installed."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
@@ -93,7 +92,6 @@ class Browser:
     _session = ""
 
     def close(self) -> None:
-        """End it."""
         try:
             self._session = ""
             self.call("Browser.close")
@@ -139,14 +137,12 @@ class Browser:
                 self.requests.append(message["params"]["request"]["url"])
 
     def size(self, width: int, height: int, dark: bool = False) -> None:
-        """Set the size of the window."""
         shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", shape)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", {"features": [scheme]})
 
     def open(self, page: Path) -> None:
-        """Load a page."""
         self.call("Page.navigate", {"url": page.absolute().as_uri()})
         self.until("document.readyState === 'complete' && location.protocol === 'file:'")
 
@@ -175,7 +171,6 @@ class Browser:
         return wrong + ([f"contrast {contrast:.2f} of {where!r}"] if contrast < 4.5 else [])
 
     def until(self, text: str) -> Any:
-        """Wait until it is true."""
         end = time.monotonic() + PATIENCE_S
         while not (found := self.evaluate(text)):
             if time.monotonic() > end:
@@ -184,7 +179,6 @@ class Browser:
         return found
 
     def picture(self, file: Path) -> None:
-        """Write what is seen as PNG."""
         data = self.call("Page.captureScreenshot", {"format": "png"})["data"]
         file.write_bytes(base64.b64decode(data))
 
@@ -207,7 +201,6 @@ def browser(folder: Path) -> Iterator[Browser]:
 
 
 def main(page: str, picture: str, size: str, callback: str = "") -> None:
-    """Make a picture."""
     program = chromium()
     if program is None:
         sys.exit("there is no chromium: install the package of that name")

@@ -53,7 +53,6 @@ class PerfettoFile:
         return [one for one in self.slices if one.track in tracks]
 
     def threads(self) -> dict[int, list[Slice]]:
-        """Return the slices by thread."""
         found: dict[int, list[Slice]] = {}
         for one in self.slices:
             if self.tracks[one.track].HasField("thread"):
@@ -61,7 +60,6 @@ class PerfettoFile:
         return found
 
     def counter(self, name: str) -> list[tuple[int, float]]:
-        """Return the one counter with a name."""
         (found,) = [self.counters.get(u, []) for u, t in self.tracks.items() if t.name == name]
         return found
 

@@ -27,7 +27,6 @@ Row = tuple[str, int, int, int, int]  # name, ready, start, end, deadline
 
 
 def trace_of(rows: list[Row], dropped: int = 0) -> Trace:
-    """Return a trace with these jobs."""
     names = sorted({row[0] for row in rows})
     records = blank(len(rows))
     for i, (name, ready, start, end, deadline) in enumerate(rows):
@@ -66,14 +65,12 @@ def random_jobs(seed: int, count: int = 30) -> list[tuple[int, int, int]]:
 @pytest.mark.parametrize("cpus", [1, 2, 4])
 @pytest.mark.parametrize("seed", range(20))
 def test_edf_is_in_order(cpus: int, seed: int) -> None:
-    """No false alarm, with no tolerance at all."""
     assert check_order([trace_of(edf(random_jobs(seed), cpus))], cpus, 0) == []
 
 
 @pytest.mark.parametrize("cpus", [1, 2])
 @pytest.mark.parametrize("seed", range(20))
 def test_latest_deadline_first_is_not(cpus: int, seed: int) -> None:
-    """The opposite order is found out."""
     opposite = [(ready, -deadline, work) for ready, deadline, work in random_jobs(seed)]
     rows = [(n, r, s, e, -d) for n, r, s, e, d in edf(opposite, cpus)]
     assert check_order([trace_of(rows)], cpus, 0)
@@ -157,19 +154,16 @@ def test_no_deadline_comes_last_and_equal_ones_have_no_order() -> None:
 
 @pytest.mark.parametrize(("cpus", "bound"), [(0, 0), (1, -1)])
 def test_impossible_arguments_are_errors(cpus: int, bound: int) -> None:
-    """Nothing is proven with them."""
     with pytest.raises(ValueError, match="at least"):
         check_order([], cpus, bound)
 
 
 def test_missing_records_prove_nothing() -> None:
-    """The text says what to do."""
     with pytest.raises(ValueError, match="3 records are missing"):
         check_order([trace_of([], dropped=3)], 1, 0)
 
 
 def test_the_verb_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit status 0, 1 or 2."""
     rows: list[Row] = [
         ("late", 0, 0, 9_000_000, 9_000),
         ("early", 2_000_000, 9_000_000, 9_000_001, 50),

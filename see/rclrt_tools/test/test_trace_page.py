@@ -49,7 +49,6 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def written(folder: Path, system: System, seconds: float = 1) -> list[Path]:
-    """Return the traces of a simulated run."""
     found = []
     for name, trace in to_traces(simulate(system, round(seconds * S), seed=4)).items():
         found.append(folder / f"{name}.trace")

@@ -122,7 +122,6 @@ def test_percentiles_are_samples_or_rounded_up_by_no_more_than_is_said(
 
 
 def busy_trace(path: Path) -> Path:
-    """Return a trace with something in every column."""
     records = np.concatenate((jobs(0, 10 * MS, 20 * MS, length=2 * MS), jobs(5 * MS, callback=1)))
     records["cpu_ns"] = [MS, -1, 2 * MS, 10]
     records["deadline_ns"][:2] = [MS, 30 * MS]

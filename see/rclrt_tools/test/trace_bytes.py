@@ -21,7 +21,6 @@ S = 1_000_000_000
 
 
 def example() -> bytes:
-    """Return the example file of the specification."""
     return (ROOT / "engine/rclrt_trace/example.trace").read_bytes()
 
 
@@ -116,7 +115,6 @@ def damaged_traces(seed: int, count: int) -> Iterator[Trace | TraceError]:
 
 
 def kinds(seed: int, count: int, look: Callable[[Trace], None] | None = None) -> Counter[str]:
-    """Return how often which kind of answer came."""
     found: Counter[str] = Counter()
     for answer in damaged_traces(seed, count):
         if isinstance(answer, Trace):

@@ -176,7 +176,6 @@ def _rivals(system: System, explained: Explanation, end: float) -> list[Rival]:
 
 
 def _why(system: System, chain: Chain, rival: Callback, urgency: dict[str, int]) -> str:
-    """Return why the chain waits for another callback."""
     mine = [system.callback_of[name] for name in chain.callbacks]
     executor = system.executor_of[rival.executor]
     beside = [c for c in mine if c.executor == rival.executor]
@@ -220,7 +219,6 @@ def _late(result: Result) -> int:
 
 
 def _ideas(system: System, explained: Explanation) -> Iterator[tuple[str, System]]:
-    """Yield changes that may shorten a chain."""
     chain = explained.chain
     yield from _more_urgent(system, chain)
     yield from _own_cpu(system, chain)

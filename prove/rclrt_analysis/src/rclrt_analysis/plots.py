@@ -84,7 +84,6 @@ def _distributions(plot: Plot, curves: dict[str, Sequence[float]]) -> Iterator[s
 
 
 def _lines(plot: Plot, curves: dict[str, Sequence[float]]) -> Iterator[str]:
-    """Yield a line over `xs` for each curve."""
     every = [v for values in curves.values() for v in values] + list(plot.marks.values())
     x, _ = _scale(list(plot.xs), LEFT, WIDTH - RIGHT, from_zero=False, linear=True)
     y, ticks = _scale([0.0, *every], HEIGHT - BOTTOM, TOP, linear=True)

@@ -84,7 +84,6 @@ def analyse(system: System, method: str = "exact") -> Result:
 
 
 def _without_verdict(system: System) -> Result:
-    """Return no bound at all, and why."""
     reason = "; ".join(system.no_verdict)
     none = Local(None, reason=reason)
     callbacks = (

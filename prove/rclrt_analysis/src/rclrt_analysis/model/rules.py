@@ -133,7 +133,6 @@ def _executor(executor: Executor, place: Place) -> Iterator[Problem]:
 
 
 def _shares(system: System) -> dict[tuple[int, ...], float]:
-    """Return what reservations ask of each core together."""
     groups: dict[str, set[str]] = {}
     for callback in system.callbacks:
         mine = groups.setdefault(callback.executor, set())

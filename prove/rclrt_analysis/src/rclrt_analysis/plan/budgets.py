@@ -170,7 +170,6 @@ def kept_apart(
 
 
 def _needed(system: System, members: tuple[str, ...]) -> set[str]:
-    """Return these and all that lead to them."""
     found: set[str] = set()
     left = list(members)
     while left:

@@ -83,7 +83,6 @@ def _all(plan: Plan) -> Iterator[Change | None]:
 
 
 def _grouped(system: System) -> list[Callback]:
-    """Return callbacks that share a group with others."""
     count = Counter((c.executor, c.group) for c in system.callbacks if c.group)
     return [c for c in system.callbacks if count[c.executor, c.group] > 1]
 
@@ -318,7 +317,6 @@ def _nothing() -> str:
 
 
 def _cores(plan: Plan) -> list[str]:
-    """Return what runs where."""
     load = loads(plan.system)
     lines = []
     for executor in plan.system.executors:

@@ -141,7 +141,6 @@ class Clock:
         )  # fmt: skip
 
     def _drawn(self, callback: Callback, sources: list[Job]) -> int:
-        """Return an execution time at random, ns."""
         if not callback.repeats:
             return self.between(callback.bcet, callback.wcet + callback.waits)
         # A try that was not made was not lost.

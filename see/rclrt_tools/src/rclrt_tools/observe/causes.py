@@ -252,7 +252,6 @@ def _place_of(jobs: Records, sequence: Ints) -> Ints:
 
 
 def _ends(publishers: Records, sequence: Ints, otherwise: Ints) -> Ints:
-    """Return when the jobs with these numbers ended."""
     place = _place_of(publishers, sequence)
     return np.where(place >= 0, publishers["end_ns"][place], otherwise)
 

@@ -64,7 +64,6 @@ def joins_of(part: Part) -> list[Join]:
 
 
 def _by_publisher(part: Part, ids: Sequence[int]) -> dict[int, list[int]]:
-    """Return by publisher which callbacks publish with it."""
     found: dict[int, list[int]] = {}
     for id_ in ids:
         sent = part.published.get(id_)

@@ -118,7 +118,6 @@ class BackgroundLoad:
         self._children: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> BackgroundLoad:
-        """Start them."""
         try:
             for cpu in self._cpus:
                 child = subprocess.Popen(
@@ -142,7 +141,6 @@ class BackgroundLoad:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End them."""
         gone = self._end()
         if gone and kind is None:
             raise ProgramError(

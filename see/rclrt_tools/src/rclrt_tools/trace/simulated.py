@@ -118,7 +118,6 @@ def _add_executor(
 
 
 def _by_callback(records: Records, values: dict[int, int]) -> npt.NDArray[np.int64]:
-    """Return the value of each record's callback."""
     table = np.zeros(max(values, default=0) + 1, dtype=np.int64)
     table[list(values)] = list(values.values())
     found: npt.NDArray[np.int64] = table[records["callback"]]

@@ -231,7 +231,6 @@ class _Writer:
 
 
 def _made(*records: Any) -> bytes:
-    """Return records as they stand in a file."""
     builder = RecordBuilder()
     for record in records:
         record.write(builder)

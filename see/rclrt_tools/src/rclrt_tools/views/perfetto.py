@@ -82,8 +82,6 @@ def _counter() -> Template:
 
 @cache
 def _plain(outcome: int) -> Template:
-    """Return the begin of a slice without arguments."""
-
     def fill(packet: TracePacket, marks: Marks) -> None:
         event = _event(packet, marks, TrackEvent.TYPE_SLICE_BEGIN)
         event.name_iid = marks.middle("name")

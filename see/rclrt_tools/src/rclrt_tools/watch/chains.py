@@ -154,7 +154,6 @@ class ChainWatch:
         self._jobs[place][job.key] = job
 
     def _take(self, place: int, job: Job) -> None:
-        """Take a job that brings something out."""
         self._remember(place, job)
         # Its last message is what others read; without numbers it may leave until the end.
         self._ends[place].append((self._sent_at.get(job.key, job.end), job.key))

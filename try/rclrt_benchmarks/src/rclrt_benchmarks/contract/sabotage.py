@@ -169,7 +169,6 @@ Act = Callable[[Crew, Enforced], Callable[[], None]]
 
 
 def _planned(setting: Setting) -> Enforced:
-    """Record the processes, and plan them."""
     folder, effort = setting.folder, setting.effort
     traces, crew = folder / "fleet", Crew(setting.interrupt, folder)
     traces.mkdir()

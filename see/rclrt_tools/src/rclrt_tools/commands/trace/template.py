@@ -53,7 +53,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _running(pattern: str) -> list[Path]:
-    """Return the live traces of programs that run."""
     import fnmatch
 
     from rclrt_tools.live.files import live_processes
