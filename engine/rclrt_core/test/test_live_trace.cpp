@@ -159,6 +159,22 @@ struct Program
   uint64_t wanted = 0;
 };
 
+/// So many programs begin, run these jobs and are killed, one after the other. Returns the process of the last one.
+pid_t be_killed(int programs, uint64_t jobs = 0)
+{
+  pid_t child = 0;
+  for (int i = 0; i < programs; ++i) {
+    child = fork();
+    if (child == 0) {
+      Program program;
+      jobs > 0 ? program.run(jobs) : void();
+      raise(SIGKILL);
+    }
+    waitpid(child, nullptr, 0);
+  }
+  return child;
+}
+
 class LiveTraces : public ::testing::Test
 {
 protected:
@@ -245,13 +261,7 @@ TEST_F(LiveTraces, use_the_rings_of_threads_that_have_ended_again)
 TEST_F(LiveTraces, stay_when_the_program_is_killed_with_all_that_it_has_done)
 {
   elsewhere([] {
-    const pid_t child = fork();
-    if (child == 0) {
-      Program program;
-      program.run(6);
-      raise(SIGKILL);
-    }
-    waitpid(child, nullptr, 0);
+    const pid_t child = be_killed(1, 6);
     ASSERT_THAT(files(), SizeIs(1));
     EXPECT_THAT(files()[0], HasSubstr("-" + std::to_string(child) + "-1-"));
     EXPECT_THAT(Seen(files()[0]).records, SizeIs(6));
@@ -261,14 +271,7 @@ TEST_F(LiveTraces, stay_when_the_program_is_killed_with_all_that_it_has_done)
 TEST_F(LiveTraces, of_programs_that_were_killed_are_kept_for_the_newest_eight)
 {
   elsewhere([] {
-    for (int i = 0; i < 10; ++i) {
-      const pid_t child = fork();
-      if (child == 0) {
-        Program program;
-        raise(SIGKILL);
-      }
-      waitpid(child, nullptr, 0);
-    }
+    be_killed(10);
     EXPECT_THAT(files(), SizeIs(9));  // before the last one began there were eight
     std::ofstream(folder() + "/foreign.trace") << "no trace";
     const Program program;
@@ -285,14 +288,7 @@ TEST_F(LiveTraces, of_programs_that_run_stay_however_many_others_were_killed)
     struct stat status{};
     ASSERT_EQ(stat("/proc/self/ns/pid", &status), 0);
     EXPECT_EQ(seen.process.pid_namespace, status.st_ino);
-    for (int i = 0; i < 12; ++i) {
-      const pid_t child = fork();
-      if (child == 0) {
-        const Program other;
-        raise(SIGKILL);
-      }
-      waitpid(child, nullptr, 0);
-    }
+    be_killed(12);
     EXPECT_THAT(files(), Contains(ours));
     EXPECT_THAT(files(), SizeIs(10));
   });
@@ -301,14 +297,7 @@ TEST_F(LiveTraces, of_programs_that_run_stay_however_many_others_were_killed)
 TEST_F(LiveTraces, leave_alone_what_is_no_live_trace)
 {
   elsewhere([] {
-    for (int i = 0; i < 9; ++i) {
-      const pid_t child = fork();
-      if (child == 0) {
-        const Program program;
-        raise(SIGKILL);
-      }
-      waitpid(child, nullptr, 0);
-    }
+    be_killed(9);
     const std::string bytes = bytes_of(files()[0]);
     for (int i = 0; i < 3; ++i) {
       const std::string number = folder() + "/0" + std::to_string(i);

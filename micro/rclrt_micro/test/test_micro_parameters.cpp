@@ -371,9 +371,6 @@ TEST(Names, are_full_ones_in_the_namespace_of_their_node)
 }  // namespace
 
 // Structures that rclrt_micro_messages() has made. That their CDR is that of rosidl: test_all_messages.py.
-extern "C" {
-}
-
 namespace
 {
 struct Bytes
