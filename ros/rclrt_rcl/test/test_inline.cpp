@@ -52,8 +52,7 @@ TEST_F(InlineByCode, creates_nothing)
       [&] { node->create_subscription<Message>(topic + "_more", 1, [](const Message &) {}); });
     attempt([&] { node->create_timer(1s, [] {}); });
   });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return refused >= 30; }));
   EXPECT_EQ(created, 0);
 }
@@ -77,8 +76,7 @@ private:
 
 TEST_F(InlineByCode, may_let_go_of_its_own_subscription_also_when_there_are_no_more_threads)
 {
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   for (const bool has_threads : {true, false}) {
     std::atomic<bool> goes{false};
     std::atomic<bool> gone{false};

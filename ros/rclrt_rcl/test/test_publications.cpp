@@ -108,9 +108,8 @@ TEST_P(PublicationsToDeadline, are_not_held_up_and_are_lent_fifo_99)
       ++published;
     },
     of_low);
-  executor->add_node(node);
   {
-    const Spinning spinning(*executor);
+    const Spinning spinning(*executor, node);
     EXPECT_TRUE(wait_for([&] { return publisher->subscription_count() == 2; }));
     for (const bool in_a_callback : {true, false}) {
       const int ran_before = ran;

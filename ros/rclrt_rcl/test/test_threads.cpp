@@ -134,8 +134,7 @@ TEST_F(MiddlewareThreads, that_wait_without_sleeping_are_not_raised)
     GTEST_SKIP() << "no thread of " << middleware.rmw << " is known to do so";
   }
   add_urgent(10);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return runs > 3 && middleware_has(SchedulingPolicy::kFifo, 11); }));
   for (const Attributes & attributes : busy_waiting()) {
     EXPECT_EQ(attributes.policy, SchedulingPolicy::kOther);
@@ -145,8 +144,7 @@ TEST_F(MiddlewareThreads, that_wait_without_sleeping_are_not_raised)
 TEST_F(MiddlewareThreads, and_the_timer_thread_follow_the_most_urgent_callback)
 {
   add_urgent(10);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   const auto timer_thread_has = [&](int priority) {
     const auto threads = executor->threads();
     return std::any_of(threads.begin(), threads.end(), [&](const auto & thread) {
@@ -161,8 +159,7 @@ TEST_F(MiddlewareThreads, and_the_timer_thread_follow_the_most_urgent_callback)
 TEST_F(MiddlewareThreads, stay_alone_without_urgent_callbacks)
 {
   const auto timer = node->create_wall_timer(1ms, [&] { ++runs; });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return runs > 3; }));
   EXPECT_TRUE(middleware_has(SchedulingPolicy::kOther, 0));
 }
@@ -202,8 +199,7 @@ TEST_F(MiddlewareThreads, that_are_outranked_are_a_finding)
   off.middleware_threads.mode = rclrt_core::AttributesMode::kOff;
   make(off);
   add_urgent(10);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(
     wait_for([&] { return mentions("are not more urgent than '/node/timer/1ms' (fifo 10)"); }));
   EXPECT_TRUE(middleware_has(SchedulingPolicy::kOther, 0));
@@ -213,8 +209,7 @@ TEST_F(MiddlewareThreads, cannot_outrank_99)
 {
   add_urgent(99);
   timers[0]->cancel();
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return mentions("(fifo 99)"); }));
 }
 

@@ -33,8 +33,7 @@ TEST_P(Timers, one_shot_runs_once_and_again_after_reset)
   TimerOptions options;
   options.one_shot = true;
   auto timer = node->create_wall_timer(1ms, [&] { ++runs; }, options);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return runs == 1; }));
   std::this_thread::sleep_for(5ms);
   EXPECT_EQ(runs, 1);

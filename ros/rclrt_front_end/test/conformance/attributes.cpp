@@ -207,8 +207,7 @@ TEST_P(AttributesOfFiles, of_callback_isolated_executor_are_taken_as_they_are)
     },
     group);
   executor = make_executor(with(file));
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   auto first = seen.get_future();
   ASSERT_EQ(first.wait_for(kPatience), std::future_status::ready);
   const Attributes in_force = first.get();
@@ -245,8 +244,7 @@ TEST_P(AttributesOfFiles, give_the_callbacks_of_a_group_one_budget)
     std::atomic<bool> second{false};
     const auto one = make_timer(*node, 10ms, once(&first), group);
     const auto other = make_timer(*node, 11ms, once(&second), group);
-    executor->add_node(node);
-    const Spinning spinning(*executor);
+    const Spinning spinning(*executor, node);
     EXPECT_TRUE(wait_for([&] { return first && second; }));
     EXPECT_TRUE(wait_for([&] {
       return has_finding([](const auto & finding) {
@@ -310,8 +308,7 @@ TEST_P(AttributesOfFiles, have_a_late_message_of_low_criticality_taken_and_not_h
         is_over = true;
       }
     });
-    executor->add_node(planner);
-    const Spinning spinning(*executor);
+    const Spinning spinning(*executor, planner);
     EXPECT_TRUE(wait_for([&] {
       const auto statistics = ours(*executor).statistics();
       return std::any_of(statistics.begin(), statistics.end(), [](const auto & entry) {

@@ -88,6 +88,11 @@ public:
   {
     wait_for([&executor] { return executor.is_spinning(); });
   }
+  /// With this node.
+  template <typename Node>
+  Spinning(ExecutorT & executor, const Node & node) : Spinning((executor.add_node(node), executor))
+  {
+  }
   ~Spinning()
   {
     executor_.cancel();

@@ -63,12 +63,10 @@ TEST_P(Deadlines, of_messages_that_carry_none_are_not_guessed_from_those_before)
   const auto source = make_node("source");
   const auto timer = source->create_wall_timer(10ms, [&] { publish(1); });
   executor = make_executor(edf("/source/timer/10ms"));
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   {
     const auto of_source = make_executor(edf("/source/timer/10ms"));
-    of_source->add_node(source);
-    const Spinning source_spinning(*of_source);
+    const Spinning source_spinning(*of_source, source);
     ASSERT_TRUE(wait_for([&] { return has_come(1); }));
   }
   for (const int number : {2, 3}) {
@@ -107,9 +105,8 @@ TEST_P(Deadlines, of_the_job_that_publishes_stay_where_the_table_has_lost_the_me
     }
   });
   executor = make_executor(edf("/node/timer/10ms"));
-  executor->add_node(node);
   {
-    const Spinning spinning(*executor);
+    const Spinning spinning(*executor, node);
     ASSERT_TRUE(wait_for([&] { return taken == 3; }));
   }
   EXPECT_EQ(with_entry, 0);
@@ -137,8 +134,7 @@ TEST_P(Deadlines, go_along_with_requests_and_their_answers)
     },
     groups[2]);
   executor = make_executor(edf("/node/timer/10ms"));
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   ASSERT_TRUE(wait_for([&] { return answered.load() != rclrt_core::kNever; }));
   EXPECT_EQ(answering.load(), asked.load());
   EXPECT_EQ(answered.load(), asked.load());

@@ -81,9 +81,8 @@ TEST_P(Groups, of_one_node_may_be_in_several_executors)
   const auto first = node->create_wall_timer(1ms, [&] { ++ticks[0]; });
   const auto second = make_timer(*node, 1ms, [&] { ++ticks[1]; }, group);
   const auto other = make_executor();
-  executor->add_node(node);
   {
-    const Spinning spinning(*executor);
+    const Spinning spinning(*executor, node);
     EXPECT_TRUE(wait_for([&] { return ticks[0] > 2; }));
     EXPECT_EQ(ticks[1], 0);
   }
@@ -100,8 +99,7 @@ TEST_P(Groups, that_come_while_it_spins_are_served_also_with_what_was_published_
   const auto latched = QoS(1).transient_local();
   const auto former = node->create_publisher<Message>("former", latched);
   former->publish(Message());
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   std::array<std::atomic<int>, 4> calls{};
   const auto group = make_group(*node);
   const auto count = [&](std::size_t which) {
@@ -168,8 +166,7 @@ TEST_P(OurGroups, of_nodes_that_come_and_go_while_it_spins_run_then_only)
 {
   std::atomic<int> stays{0};
   const auto timer = node->create_wall_timer(1ms, [&] { ++stays; });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   for (int i = 0; i < 50; ++i) {
     std::atomic<int> ticks{0};
     auto other = make_node("other");
@@ -229,8 +226,7 @@ TEST_P(Groups, and_entities_may_be_made_and_destroyed_by_another_thread_while_it
   }
   std::atomic<int> of_the_default_group{0};
   const auto stays = node->create_wall_timer(1ms, [&] { ++of_the_default_group; });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   std::atomic<int> ticks{0};
   const auto publisher = node->create_publisher<Message>("topic", 10);
   for (int i = 0; i < 20; ++i) {
@@ -271,8 +267,7 @@ TEST_P(OurGroups, that_go_and_come_back_still_exclude_what_runs)
       runs = false;
     },
     group);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   waitable->trigger();
   EXPECT_TRUE(wait_for([&] { return other->executed() > 0; }));
   EXPECT_FALSE(overlapped);
@@ -363,9 +358,8 @@ TEST_P(Groups, run_nothing_any_more_when_their_node_is_gone)
 {
   std::atomic<int> ticks{0};
   auto timer = node->create_wall_timer(1ms, [&] { ++ticks; });
-  executor->add_node(node);
   {
-    const Spinning spinning(*executor);
+    const Spinning spinning(*executor, node);
     EXPECT_TRUE(wait_for([&] { return ticks > 2; }));
     timer.reset();
     node.reset();
@@ -392,8 +386,7 @@ TEST_P(Groups, that_are_reentrant_run_callbacks_at_once_where_there_are_threads)
   };
   const auto first = make_timer(*node, 1ms, meet, group);
   const auto second = make_timer(*node, 1ms, meet, group);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return met.load(); }));
 }
 
@@ -411,8 +404,7 @@ TEST_P(Groups, that_are_mutually_exclusive_run_their_callbacks_in_turns)
   // Both always have something to do.
   const auto first = node->create_wall_timer(1ms, [&] { run(0); });
   const auto second = node->create_wall_timer(1ms, [&] { run(1); });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   const bool may_starve = GetParam() == Kind::kRclcppMulti;
   EXPECT_TRUE(
     wait_for([&] { return may_starve ? ran[0] + ran[1] > 20 : ran[0] > 10 && ran[1] > 10; }));

@@ -42,8 +42,7 @@ TEST_F(Inline, a_message_of_another_process_runs_its_callback_on_the_middlewares
     on_it += is_on_a_thread_of_the_middleware() ? 1 : 0;
     knows_it = knows_it && rclrt_core::runs_inline() == is_on_a_thread_of_the_middleware();
   });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return on_it >= 100; }));
   EXPECT_TRUE(knows_it);
   EXPECT_EQ(statistics().over_bound, 0U);
@@ -59,8 +58,7 @@ TEST_F(Inline, without_a_bound_an_executors_thread_runs_it)
     ++count;
     on_it += is_on_a_thread_of_the_middleware() ? 1 : 0;
   });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return count >= 20; }));
   EXPECT_EQ(on_it, 0);
 }
@@ -73,8 +71,7 @@ TEST_F(Inline, a_parameters_file_may_ask_for_it)
   options.configuration_file = file.path();
   make();
   const auto subscription = subscribe([](const Message &) {});
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return statistics().inlined >= 20; }));
 }
 
@@ -86,8 +83,7 @@ TEST_F(Inline, it_takes_and_publishes_to_other_topics_of_this_process_and_others
     node->create_subscription<Message>(topic + "_answer", 10, [&](const Message &) { ++answers; });
   const auto subscription =
     subscribe([&](const Message & message) { publisher->publish(message); });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return answers >= 100; }));
   EXPECT_GT(statistics().inlined, 0U);
 }
@@ -105,8 +101,7 @@ TEST_F(Inline, a_callback_that_publishes_to_its_own_topic_is_queued_and_a_findin
       publisher->publish(back);
     }
   });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return count >= 100; }));
   EXPECT_EQ(statistics().inlined, 0U);
   bool is_told = false;
@@ -137,8 +132,7 @@ TEST_F(Inline, it_ends_when_somebody_publishes_under_a_lock_that_the_callback_ta
     const std::lock_guard<std::mutex> lock(mutex);
     ++count;
   });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   ASSERT_TRUE(wait_for([&] { return statistics().inlined >= 20; }));
   uint64_t before = 0;
   {
@@ -158,8 +152,7 @@ TEST_F(Inline, it_ends_when_somebody_publishes_under_a_lock_that_the_callback_ta
 
 TEST_F(Inline, entities_and_nodes_may_come_and_go_at_any_time)
 {
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   for (int i = 0; i < 20; ++i) {
     std::atomic<int> count{0};
     auto subscription = subscribe([&](const Message &) {
@@ -192,8 +185,7 @@ TEST_F(Inline, it_may_let_go_of_its_own_subscription)
     }
   });
   const auto another = subscribe([&](const Message &) { ++heard; });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   goes = true;
   ASSERT_TRUE(wait_for([&] { return gone.load(); }));
   const int before = heard;
@@ -265,8 +257,7 @@ TEST_F(Inline, all_of_it_works_on_one_cpu)
 {
   std::atomic<int> count{0};
   const auto subscription = subscribe([&](const Message &) { ++count; });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   ASSERT_TRUE(wait_for([&] { return statistics().inlined >= 1; }));
   for (const auto & [id, name_of_thread] : rclrt_core::LinuxPlatform().threads()) {
     cpu_set_t one;

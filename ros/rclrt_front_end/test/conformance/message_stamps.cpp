@@ -99,8 +99,7 @@ TEST_P(MessageStamps, in_the_header_count_however_a_message_is_taken)
 #else
   const std::vector<const Left *> all = {&by_reference, &owned};
 #endif
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   publisher->publish(stamped(system_now() - kBack));
   for (const Left * const left : all) {
     ASSERT_TRUE(left->wait_for_jobs(1));
@@ -116,8 +115,7 @@ TEST_P(MessageStamps, that_lie_are_told_and_count_for_nothing)
   const auto publisher = node->create_publisher<Stamped>("said", 10);
   const auto subscription =
     node->create_subscription<Stamped>("said", 10, [&](const Stamped &) { left.note(); });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   publisher->publish(stamped(system_now() - kBack));
   ASSERT_TRUE(left.wait_for_jobs(1));  // now messages are released as they come
   for (const nanoseconds stamp :
@@ -150,8 +148,7 @@ TEST_P(MessageStamps, of_the_middleware_count_from_when_a_message_was_published)
   // It waits in the middleware, and is released when somebody serves the subscription.
   constexpr auto kWaits = 300ms;
   std::this_thread::sleep_for(kWaits);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   ASSERT_TRUE(left.wait_for_jobs(1));
   EXPECT_LE(left.all()[0], kDeadline - kWaits / 2);
   EXPECT_GE(left.all()[0], kDeadline - kNear);

@@ -29,8 +29,7 @@ TEST_P(Services, answer_each_client_what_it_asked_for)
 {
   const auto service = make_service(*node, "echo");
   const auto client = make_client(*node, "echo", nullptr);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   ASSERT_TRUE(client->wait_for_service(kPatience));
   std::vector<std::future<Words>> answers;
   for (int i = 0; i < 5; ++i) {
@@ -54,8 +53,7 @@ TEST_P(Services, may_wait_for_a_client_of_another_group)
   const auto relay =
     make_service(*node, "relay", [&] { heard = ask(*to_far, {"far"}).get(); }, group_of_relay);
   const auto client = make_client(*node, "relay", nullptr);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   ASSERT_TRUE(client->wait_for_service(kPatience) && to_far->wait_for_service(kPatience));
   EXPECT_EQ(ask(*client, {"near"}).get(), Words{"near"});
   EXPECT_EQ(heard, Words{"far"});
@@ -67,8 +65,7 @@ TEST_P(OurServices, that_wait_for_a_client_which_cannot_run_are_told_with_it)
   const auto elsewhere = make_node("elsewhere");
   const auto far = make_service(*elsewhere, "far");
   const auto other = make_executor();
-  other->add_node(elsewhere);
-  const Spinning other_spinning(*other);
+  const Spinning other_spinning(*other, elsewhere);
   const auto apart = has_threads(GetParam()) ? nullptr : make_group(*node);
   const auto to_far = make_client(*node, "far", apart);
   std::atomic<bool> is_told{false};
@@ -106,8 +103,7 @@ TEST_P(Services, that_let_go_of_themselves_their_group_and_others_still_answer)
     },
     group);
   const auto client = make_client(*node, "service", nullptr);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   ASSERT_TRUE(client->wait_for_service(kPatience));
   EXPECT_EQ(ask(*client, {"answer"}).get(), Words{"answer"});
   EXPECT_TRUE(wait_for([&] { return left.expired(); }) || !is_ours(GetParam()));

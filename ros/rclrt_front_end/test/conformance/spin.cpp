@@ -150,8 +150,7 @@ TEST_P(Exit, in_a_callback_ends_the_process)
 TEST_P(Spin, ends_by_cancel_while_a_timer_has_long_to_wait)
 {
   const auto timer = node->create_wall_timer(kForever, [] {});
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
 }
 
 TEST_P(Spin, ends_by_cancel_once_the_callback_that_runs_has_ended)
@@ -163,9 +162,8 @@ TEST_P(Spin, ends_by_cancel_once_the_callback_that_runs_has_ended)
     std::this_thread::sleep_for(50ms);
     ended = true;
   });
-  executor->add_node(node);
   {
-    const Spinning spinning(*executor);
+    const Spinning spinning(*executor, node);
     EXPECT_TRUE(wait_for([&] { return began.load(); }));
   }
   EXPECT_TRUE(ended);
@@ -526,8 +524,7 @@ TEST_P(OurSpin, goes_on_after_an_exception_if_the_handler_says_so)
   executor = make_executor(options);
   const auto timer =
     node->create_wall_timer(1ms, []() -> void { throw std::domain_error("on purpose"); });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return handled > 3; }));
   EXPECT_TRUE(wait_for([&] { return statistics_of("/node/timer/1ms").exceptions > 3; }));
 }
@@ -540,8 +537,7 @@ TEST_P(Spin, a_message_that_comes_when_the_middleware_has_counted_but_does_not_l
     node->create_subscription<Message>("gap", 10, [&](const Message &) { ++received; });
   ASSERT_TRUE(wait_for([&] { return readers_of(*publisher) == 1; }));
   in_the_gap = [&] { publisher->publish(Message()); };
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   if (waits(GetParam())) {  // never asks to be told
     std::exchange(in_the_gap, {})();
   }

@@ -41,8 +41,7 @@ TEST_P(Timers, that_are_cancelled_rest_until_they_are_reset_and_the_others_go_on
   const auto timer = node->create_wall_timer(1ms, [&] { ++ticks; });
   const auto other =
     node->create_wall_timer(1ms, [&](Timer & itself) { others += itself.is_canceled() ? 0 : 1; });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   for (int round = 0; round < 3; ++round) {
     const int before = ticks;
     EXPECT_TRUE(wait_for([&] { return ticks > before + 2; }));
@@ -68,8 +67,7 @@ TEST_P(Timers, that_cancel_themselves_run_once_for_each_reset)
     itself.cancel();
     ++ticks;
   });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   for (int i = 1; i < 4; ++i) {
     EXPECT_TRUE(wait_for([&] { return ticks == i; }));
     std::this_thread::sleep_for(20ms);
@@ -88,8 +86,7 @@ TEST_P(OurTimers, that_are_reset_as_they_expire_run_after_the_last_reset)
     ++ticks;
   });
   timer->cancel();
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 10; ++i) {
       timer->reset();
@@ -125,8 +122,7 @@ TEST_P(Timers, without_a_period_run_again_and_again_and_leave_others_time)
   std::atomic<int> others{0};
   const auto timer = node->create_wall_timer(0ms, [&] { ++ticks; });
   const auto other = node->create_wall_timer(2ms, [&] { ++others; });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return ticks > 100 && others > 2; }));
 }
 
@@ -208,9 +204,8 @@ TEST_P(Timers, in_reentrant_groups_are_called_once_a_period_and_told_for_which)
       std::this_thread::sleep_for(3ms);  // others come meanwhile
     },
     group);
-  executor->add_node(node);
   {
-    const Spinning spinning(*executor);
+    const Spinning spinning(*executor, node);
     EXPECT_TRUE(wait_for([&] { return calls > 50; }));
   }
   EXPECT_EQ(twice, 0);
@@ -256,8 +251,7 @@ TEST_P(OurTimers, in_simulated_time_run_once_a_period_and_independently_of_each_
   std::array<std::atomic<int>, 2> ticks{};
   const auto first = make_ros_timer(*node, 1s, [&] { ++ticks[0]; }, group);
   const auto second = make_ros_timer(*node, 1s, [&] { ++ticks[1]; }, group);
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   auto now = 100s;
   const auto step_until = [&](int first_wanted, int second_wanted) {
     set_time(*node, ++now);
@@ -396,8 +390,7 @@ TEST_P(OurTimers, follow_their_clock_from_the_systems_time_to_simulated_time_and
   std::atomic<int> ticks{0};
   const auto timer = make_ros_timer(*node, 1s, [&] { ++ticks; });
   timer->cancel();  // until it is known which time it is
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   auto now = 1000s;
   set_time(*node, now);
   timer->reset();
@@ -442,8 +435,7 @@ TEST_P(OurTimers, that_a_message_of_the_clock_makes_due_come_before_what_arrives
     const auto subscription =
       node->create_subscription<Message>("data", 100, [&](const Message &) { note("m"); });
     ASSERT_TRUE(wait_for([&] { return readers_of(*clock) == 1 && readers_of(*data) == 1; }));
-    executor->add_node(node);
-    const Spinning spinning(*executor);
+    const Spinning spinning(*executor, node);
     ASSERT_TRUE(wait_for([&] {
       tell(1);
       return size() > 0;

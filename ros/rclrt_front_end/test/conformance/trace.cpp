@@ -30,8 +30,7 @@ protected:
       itself.cancel();
       once();
     });
-    executor->add_node(node);
-    const Spinning spinning(*executor);
+    const Spinning spinning(*executor, node);
     ASSERT_TRUE(wait_for(is_over));
   }
   /// All that the trace has, with the names of the callbacks.

@@ -56,8 +56,7 @@ TEST_P(TraceServices, begin_and_end_the_files_of_an_executor)
   executor = make_executor(options);
   std::atomic<int> ran{0};
   const auto timer = node->create_wall_timer(2ms, [&ran] { ++ran; });
-  executor->add_node(node);
-  const Spinning spinning(*executor);
+  const Spinning spinning(*executor, node);
   ASSERT_TRUE(wait_for([this] { return services().size() == 1; }));
   const auto [name, type] = services().front();
   EXPECT_EQ(type, "std_srvs/srv/SetBool");

@@ -59,9 +59,8 @@ int main(int argc, char ** argv)
                                 : Kind::kPreemptive);
   executor->add_node(relay);
   executor->add_node(sink);
-  executor->add_node(source);
   {
-    const Spinning spinning(*executor);
+    const Spinning spinning(*executor, source);
     wait_for([&] { return fired >= jobs && arrived >= jobs && answered >= jobs; });
   }
   context->shutdown("over");
