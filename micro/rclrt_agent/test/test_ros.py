@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of rclrt_micro and nodes of rclpy talk through the agent, over real DDS."""
 
+from __future__ import annotations
+
 import os
 import re
 import signal

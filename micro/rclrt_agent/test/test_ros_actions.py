@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actions of rclrt_micro and of rclpy through the agent, over real DDS: each way, and ours."""
 
+from __future__ import annotations
+
 import subprocess
 import time
 from collections.abc import Iterator

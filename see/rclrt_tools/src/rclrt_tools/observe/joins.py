@@ -8,6 +8,8 @@ publish, and only those, before which all others have come since the last time. 
 the last one each time looks as if it were alone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
