@@ -42,16 +42,10 @@ RCLCPP = ("rclcpp*",)
 class Layer:
     """What a package may see besides itself, the standard library and the C library.
 
-    Attributes
-    ----------
-    ours
-        Our own packages that it may depend on.
-    only
-        Third-party names it may use (patterns); None for any that `never` does not name.
-    never
-        Third-party names it must not use (patterns).
-    code
-        Whether the folder may hold programs at all.
+    ours: Our own packages that it may depend on.
+    only: Third-party names it may use (patterns); None for any that `never` does not name.
+    never: Third-party names it must not use (patterns).
+    code: Whether the folder may hold programs at all.
     """
 
     ours: frozenset[str] = frozenset()

@@ -280,15 +280,10 @@ class Replay:
 def check(trace: str, bound_ns: int, period_ns: int) -> Seen:
     """Return what a trace shows of the order.
 
-    Parameters
-    ----------
-    trace
-        As tracefs prints it, by the clock `mono`.
-    bound_ns
-        No inversion may last longer. Those of one wait beside one CPU may in all take so much for
-        each `period_ns` that it has begun.
-    period_ns
-        Of the reserve.
+    trace: As tracefs prints it, by the clock `mono`.
+    bound_ns: No inversion may last longer. Those of one wait beside one CPU may in all take so much
+        for each `period_ns` that it has begun.
+    period_ns: Of the reserve.
     """
     replay = Replay(bound_ns, period_ns)
     last_ns = 0

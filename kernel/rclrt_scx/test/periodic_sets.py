@@ -183,10 +183,7 @@ def judge(one: Set, jobs: Sequence[Job], spans: Sequence[Span]) -> Judged:
     One that is late is excused if it would not have been but for the time in which threads above
     all of the set had its CPUs, from when the first of the jobs came beside which it waited.
 
-    Parameters
-    ----------
-    spans
-        What ran when on a CPU, by the kernel's trace.
+    spans: What ran when on a CPU, by the kernel's trace.
     """
     found = Judged()
     for job in jobs:

@@ -83,27 +83,16 @@ def boot(
 ) -> str:
     """Boot, run `script` with `argument` as root, and return what the console showed.
 
-    Parameters
-    ----------
-    kernel
-        Image of a Linux kernel.
-    cpus
-        Virtual CPUs.
-    script
-        For busybox' shell, with `argument` as its words; the programs and all of busybox are in its
-        path.
-    programs
-        Put into /bin, with the libraries that they link.
-    timeout_s
-        The machine is ended after this time; its output so far is returned.
-    libraries
-        Put where they are here, for programs that load them by themselves.
-    memory_mib
-        Of the machine.
-    sockets
-        Among which the CPUs are divided; each has a last-level cache of its own.
-    shift
-        An instruction takes 2**shift ns.
+    kernel: Image of a Linux kernel.
+    cpus: Virtual CPUs.
+    script: For busybox' shell, with `argument` as its words; the programs and all of busybox are in
+        its path.
+    programs: Put into /bin, with the libraries that they link.
+    timeout_s: The machine is ended after this time; its output so far is returned.
+    libraries: Put where they are here, for programs that load them by themselves.
+    memory_mib: Of the machine.
+    sockets: Among which the CPUs are divided; each has a last-level cache of its own.
+    shift: An instruction takes 2**shift ns.
     """
     with tempfile.TemporaryDirectory() as folder:
         image = Path(folder) / "initrd"

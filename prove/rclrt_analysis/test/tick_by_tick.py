@@ -34,12 +34,8 @@ class Work:
 class Seen:
     """What came out of a chain.
 
-    Attributes
-    ----------
-    inputs
-        (release, stamp) of every job of the first callback.
-    outputs
-        (end, stamp, completed) of every job of the last callback.
+    inputs: (release, stamp) of every job of the first callback.
+    outputs: (end, stamp, completed) of every job of the last callback.
     """
 
     inputs: list[tuple[int, int]] = field(default_factory=list)

@@ -51,12 +51,8 @@ def chromium() -> str | None:
 class Browser:
     """One page at a time.
 
-    Attributes
-    ----------
-    errors
-        What a page has written to the console as an error, and what it has thrown.
-    requests
-        Everything that pages have asked for.
+    errors: What a page has written to the console as an error, and what it has thrown.
+    requests: Everything that pages have asked for.
     """
 
     def __init__(self, program: str, folder: Path) -> None:

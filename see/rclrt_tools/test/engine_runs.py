@@ -76,10 +76,7 @@ class Seen:
 def graph(system: System, rng: random.Random, publishes_at: float | None = None) -> str:
     """Return the text of a system: each job burns its `wcet`, messages leave anywhere inside.
 
-    Parameters
-    ----------
-    publishes_at
-        After which share of the job, instead.
+    publishes_at: After which share of the job, instead.
     """
     together = rng.random() < 0.5
     readers: dict[str, list[str]] = {}
@@ -187,14 +184,9 @@ def judge(
 ) -> Seen:
     """Return the responses of those jobs whose busy time held nothing but what is allowed.
 
-    Parameters
-    ----------
-    jobs
-        Name, release and end of each.
-    gaps
-        When a CPU was busy; on several CPUs at once there are several.
-    limited
-        When what has a budget ran: however long that was, nothing has disturbed.
+    jobs: Name, release and end of each.
+    gaps: When a CPU was busy; on several CPUs at once there are several.
+    limited: When what has a budget ran: however long that was, nothing has disturbed.
     """
     seen = Seen(jobs=len(jobs))
     busy: list[tuple[int, int, int]] = []  # Begin, end, sum over the CPUs.

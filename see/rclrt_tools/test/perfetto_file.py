@@ -34,12 +34,8 @@ class Slice:
 class PerfettoFile:
     """What a file shows.
 
-    Attributes
-    ----------
-    instants
-        As slices without a length.
-    counters
-        By track: time and value.
+    instants: As slices without a length.
+    counters: By track: time and value.
     """
 
     tracks: dict[int, Any] = field(default_factory=dict)

@@ -36,12 +36,8 @@ def run(
 ) -> Trace:
     """Return a trace of messages of 2 and 3, of which some make the node publish.
 
-    Parameters
-    ----------
-    order
-        The number of the input and its time in ms, of each message.
-    publishes
-        Given the input, and which have come since the last time.
+    order: The number of the input and its time in ms, of each message.
+    publishes: Given the input, and which have come since the last time.
     """
     parts: list[Records] = []
     new: set[int] = set()

@@ -48,10 +48,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
 def with_inputs(run: Run, sent: Sent, publish: bool) -> list[Trace]:
     """Return the records of a run as executors write them: each input of a join has its jobs.
 
-    Parameters
-    ----------
-    publish
-        Whether jobs that worked have published something.
+    publish: Whether jobs that worked have published something.
     """
     system = run.system
     traces = list(to_traces(run).values())

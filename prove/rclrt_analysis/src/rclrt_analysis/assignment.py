@@ -24,11 +24,8 @@ def with_priorities(system: System, priorities: Mapping[str, int]) -> System:
     An engine inherits from its own callbacks alone. So what others release is given the priority of
     the most urgent of them.
 
-    Raises
-    ------
-    ValueError
-        A priority does not exist, or it has a serial link, whose messages have got the priorities
-        that the model says.
+    Raises ValueError: A priority does not exist, or it has a serial link, whose messages have got
+        the priorities that the model says.
     """
     for name, priority in priorities.items():
         if not 1 <= priority <= HIGHEST:
@@ -91,10 +88,7 @@ def by_chain(system: System, order: Sequence[Chain] | None = None) -> dict[str, 
     start. Callbacks of no chain come last, by the deadline of what releases them: they must not
     inherit from a chain. A callback of several chains belongs to the first.
 
-    Parameters
-    ----------
-    order
-        Chains from the most critical on; by deadline unless given, those without one last.
+    order: Chains from the most critical on; by deadline unless given, those without one last.
     """
     chains = order or sorted(system.chains, key=lambda chain: chain.deadline or 2**62)
     ranked: dict[str, None] = {}

@@ -69,12 +69,8 @@ class Help:
 class Explanation:
     """Everything about one chain.
 
-    Attributes
-    ----------
-    late
-        How many deadlines of the system are missed as it is.
-    complete
-        Whether there was time for all questions.
+    late: How many deadlines of the system are missed as it is.
+    complete: Whether there was time for all questions.
     """
 
     chain: Chain
@@ -89,15 +85,9 @@ class Explanation:
 def explain(system: System, name: str, seconds: float = 20.0) -> Explanation:
     """Return the explanation of a chain by its name.
 
-    Parameters
-    ----------
-    seconds
-        After so long no further question is asked; `complete` says so.
+    seconds: After so long no further question is asked; `complete` says so.
 
-    Raises
-    ------
-    KeyError
-        There is no such chain.
+    Raises KeyError: There is no such chain.
     """
     chain = next((chain for chain in system.chains if chain.name == name), None)
     if chain is None:

@@ -19,13 +19,9 @@ MOST_TICKS = 7
 class Plot:
     """Distributions, or lines over `xs`.
 
-    Attributes
-    ----------
-    curves
-        Without `xs` the sorted values of each, all of them or evenly spread ranks; else a value
+    curves: Without `xs` the sorted values of each, all of them or evenly spread ranks; else a value
         for each x.
-    marks
-        The paper's figures.
+    marks: The paper's figures.
     """
 
     title: str

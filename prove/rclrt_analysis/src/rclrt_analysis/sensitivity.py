@@ -42,16 +42,12 @@ MOST = 10
 class Margins:
     """By how much times may change so that every deadline is still met.
 
-    Attributes
-    ----------
-    all_wcet
-        Factor on all execution times together; below 1 they must shrink, None: nothing helps.
-    wcet
-        Longest execution time of every callback, others unchanged, ns; None if no deadline is met.
-    period
-        Shortest period of every timer, its deadline with it, others unchanged, ns.
-    complete
-        Whether the effort was enough; if not, what was searched last may change by more than shown.
+    all_wcet: Factor on all execution times together; below 1 they must shrink, None: nothing helps.
+    wcet: Longest execution time of every callback, others unchanged, ns; None if no deadline is
+        met.
+    period: Shortest period of every timer, its deadline with it, others unchanged, ns.
+    complete: Whether the effort was enough; if not, what was searched last may change by more than
+        shown.
     """
 
     all_wcet: float | None
@@ -100,14 +96,10 @@ def sensitivity(system: System, method: str = "exact") -> Margins:
 class Lateness:
     """Whether all deadlines are met, and by how much not.
 
-    Attributes
-    ----------
-    of
-        By how much each bound exceeds its deadline, ns: of all callbacks, then of all chains. Then
+    of: By how much each bound exceeds its deadline, ns: of all callbacks, then of all chains. Then
         by how much work exceeds what the cores of each executor can do, as a share: where that is
         so there is no bound to say how far off it is.
-    cores
-        How many of these shares there are.
+    cores: How many of these shares there are.
     """
 
     met: bool
@@ -156,18 +148,11 @@ def _largest(
     deadline. Where that does not halve what is left, because lateness leaps, steps go to the
     middle.
 
-    Parameters
-    ----------
-    at_low
-        The lateness there, where all is met.
-    first
-        How far from there the first step without a guess goes.
-    exact
-        How far the answer may be from the largest.
-    guess
-        How far it may be to the answer.
-    settled
-        Whether a value that meets is known to be close to the largest, given its lateness.
+    at_low: The lateness there, where all is met.
+    first: How far from there the first step without a guess goes.
+    exact: How far the answer may be from the largest.
+    guess: How far it may be to the answer.
+    settled: Whether a value that meets is known to be close to the largest, given its lateness.
     """
     far, top = max(exact, int(min(first, high - low))), high
     steps = [far] if guess is None else [far, exact, guess] if guess else [far, exact]

@@ -64,10 +64,7 @@ def writable_file(text: str) -> Path:
 def keep_apart(written: list[Path], read: list[Path]) -> None:
     """Refuse to write a file over one that is read, or two files into one.
 
-    Raises
-    ------
-    ValueError
-        That would be so; the text names the file.
+    Raises ValueError: That would be so; the text names the file.
     """
     for number, path in enumerate(written):
         for other in read:
@@ -80,10 +77,7 @@ def keep_apart(written: list[Path], read: list[Path]) -> None:
 def trace_files(paths: list[Path]) -> list[Path]:
     """Return these files; in place of a folder, as `rclrt observe` makes one, its trace files.
 
-    Raises
-    ------
-    ValueError
-        A folder has none; the text names it.
+    Raises ValueError: A folder has none; the text names it.
     """
     found: list[Path] = []
     for path in paths:

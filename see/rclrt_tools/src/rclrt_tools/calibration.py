@@ -38,10 +38,8 @@ SAID = {
 class Calibration:
     """All samples by what they are, ns, and the times in which a CPU was taken away.
 
-    Attributes
-    ----------
-    stolen, looked
-        Of each CPU: these times, and those in which it was looked at, as (begin, end), ns.
+    stolen, looked: Of each CPU: these times, and those in which it was looked at, as (begin, end),
+        ns.
     """
 
     samples: Mapping[str, Sequence[int]]
@@ -69,10 +67,7 @@ class Calibration:
     def overheads(self, fraction: float = 1.0) -> dict[str, int]:
         """Return the overheads of a model, ns, by their names there.
 
-        Parameters
-        ----------
-        fraction
-            Of the delays and of the windows: 1 is the worst.
+        fraction: Of the delays and of the windows: 1 is the worst.
         """
         job, timer = self.at("job_ns", USUAL), self.at("timer_job_ns", USUAL)
         beyond = max(
@@ -124,10 +119,7 @@ def to_yaml(overheads: Mapping[str, int], about: str) -> str:
 def read_overheads(path: Path) -> dict[str, Any]:
     """Return the overheads of a file that ./rclrt model calibrate has written; times in ns.
 
-    Raises
-    ------
-    ValueError
-        It is none.
+    Raises ValueError: It is none.
     """
     import yaml
 

@@ -25,14 +25,9 @@ from rclrt_tools.trace import Trace
 class Violation:
     """A job ran although an earlier one should have.
 
-    Attributes
-    ----------
-    rule
-        "queued" or "ran".
-    job, other
-        Names of the callbacks: of the job that should have run and of one that ran instead.
-    since_ns, until_ns
-        When, CLOCK_MONOTONIC.
+    rule: "queued" or "ran".
+    job, other: Names of the callbacks: of the job that should have run and of one that ran instead.
+    since_ns, until_ns: When, CLOCK_MONOTONIC.
     """
 
     rule: str
@@ -119,28 +114,16 @@ def check_order(
 ) -> list[Violation]:
     """Return where the order of deadlines was broken for longer than a bound.
 
-    Parameters
-    ----------
-    traces
-        Of all processes whose jobs compete; every job in them is one that EDF orders.
-    cpus
-        m, at least 1.
-    bound_ns
-        What is no longer than this is let pass, ns; not negative.
-    groups
-        Exclusive group by name of the callback, instead of what the file says. Callbacks in none
-        exclude nobody.
+    traces: Of all processes whose jobs compete; every job in them is one that EDF orders.
+    cpus: m, at least 1.
+    bound_ns: What is no longer than this is let pass, ns; not negative.
+    groups: Exclusive group by name of the callback, instead of what the file says. Callbacks in
+        none exclude nobody.
 
-    Returns
-    -------
-    list of Violation
-        By time. Empty: proven, for the instants that records show.
+    list of Violation: By time. Empty: proven, for the instants that records show.
 
-    Raises
-    ------
-    ValueError
-        Fewer than 1 CPU, a negative bound, or records that are missing (`Trace.dropped`): nothing
-        can be said then about what was not recorded.
+    Raises ValueError: Fewer than 1 CPU, a negative bound, or records that are missing
+        (`Trace.dropped`): nothing can be said then about what was not recorded.
     """
     if cpus < 1 or bound_ns < 0:
         raise ValueError(

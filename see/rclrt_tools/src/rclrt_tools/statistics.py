@@ -17,17 +17,11 @@ def samples_needed(fraction: float) -> int:
 def percentile(samples: Sequence[float], fraction: float) -> float | None:
     """Return the smallest sample that at least `fraction` of all do not exceed.
 
-    Parameters
-    ----------
-    samples
-        Shape (n,), sorted, any unit.
-    fraction
-        In (0, 1), e.g. 0.99.
+    samples: Shape (n,), sorted, any unit.
+    fraction: In (0, 1), e.g. 0.99.
 
-    Returns
-    -------
-    float or None
-        A value that was measured, not interpolated; None with fewer samples than `samples_needed`.
+    float or None: A value that was measured, not interpolated; None with fewer samples than
+        `samples_needed`.
     """
     if len(samples) < samples_needed(fraction):
         return None

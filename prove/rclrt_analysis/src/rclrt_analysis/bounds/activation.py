@@ -28,12 +28,8 @@ ENDLESS = Stream(1)
 class Activation:
     """How a callback is released, or how messages come.
 
-    Attributes
-    ----------
-    streams
-        Each adds its releases.
-    gap
-        No two consecutive ones are further apart, ns; None if they may be.
+    streams: Each adds its releases.
+    gap: No two consecutive ones are further apart, ns; None if they may be.
     """
 
     streams: tuple[Stream, ...]
@@ -77,10 +73,7 @@ def joined(inputs: list[Activation], callback: Callback, may_never: bool = False
     comes at the latest when each of the inputs has come again; if those go together whose stamps
     agree, see `gap_of_pairs` and `gap_of_sets`.
 
-    Parameters
-    ----------
-    may_never
-        Whether nobody knows that stamps ever agree (`System.may_never_pair`).
+    may_never: Whether nobody knows that stamps ever agree (`System.may_never_pair`).
     """
     rarest = min(inputs, key=lambda one: one.rate)
     first, *rest = rarest.streams

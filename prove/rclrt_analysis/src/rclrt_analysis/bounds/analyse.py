@@ -60,14 +60,9 @@ Found = tuple[dict[str, Local], Method]
 def analyse(system: System, method: str = "exact") -> Result:
     """Return the bounds of every callback and chain of a system.
 
-    Parameters
-    ----------
-    method
-        "exact": the tightest bound there is. "paper": for priority events executors Theorems 1 and
-        2 of [Teper25].
+    method: "exact": the tightest bound there is. "paper": for priority events executors Theorems 1
+        and 2 of [Teper25].
 
-    Notes
-    -----
     Thread-safe. Executors that send to each other are repeated until nothing changes. Ends within
     the effort of `bounds.effort`; what is not settled by then has no bound.
     """
@@ -198,12 +193,8 @@ def _depends_on(unit: Unit) -> Hashable:
 class Step:
     """What was found of a unit as its messages came in some way, and before that in others.
 
-    Attributes
-    ----------
-    grown
-        `Unit.found` then.
-    following
-        What was found next, by how messages came then.
+    grown: `Unit.found` then.
+    following: What was found next, by how messages came then.
     """
 
     found: Found = ({}, NONE)

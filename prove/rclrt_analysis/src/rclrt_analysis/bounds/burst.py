@@ -34,10 +34,7 @@ from rclrt_analysis.bounds.unit import Arrivals, Unit
 def with_bursts(unit: Unit, arrivals: Arrivals, preemptive: bool = False) -> Unit:
     """Return the unit with what it does as a whole, `Unit.whole`; unchanged if nothing is known.
 
-    Parameters
-    ----------
-    preemptive
-        Jobs may stop each other.
+    preemptive: Jobs may stop each other.
     """
     if not is_covered(unit):
         return unit

@@ -35,25 +35,17 @@ Floats = npt.NDArray[np.float64]
 class Demand:
     """What is released within a window, for each row; arrays of shape (n,), ns.
 
-    Attributes
-    ----------
-    period, jitter
-        Of the release that starts the row's job.
-    own
-        Work of one such release, with all that it sets off at this urgency or higher.
-    last
-        The part of `own` that precedes the end of the section looked at, in the job looked at.
-    measured
-        The section looked at, which ends the job: it cannot be preempted if `preemptive` is False.
-    blocking
-        Work of less urgency that may have begun, and anything else that comes once per window.
-    higher
-        Work of others of the same or higher urgency.
-    exclusive
-        Rows that hold only if a job ends before the next one of the same origin is released,
+    period, jitter: Of the release that starts the row's job.
+    own: Work of one such release, with all that it sets off at this urgency or higher.
+    last: The part of `own` that precedes the end of the section looked at, in the job looked at.
+    measured: The section looked at, which ends the job: it cannot be preempted if `preemptive` is
+        False.
+    blocking: Work of less urgency that may have begun, and anything else that comes once per
+        window.
+    higher: Work of others of the same or higher urgency.
+    exclusive: Rows that hold only if a job ends before the next one of the same origin is released,
         because a later one might otherwise overtake.
-    supply
-        Of the thread.
+    supply: Of the thread.
     """
 
     period: Ints
@@ -71,18 +63,11 @@ class Demand:
 class Responses:
     """Bounds and their parts; every array has shape (n,), ns; `UNBOUNDED` or above: none.
 
-    Attributes
-    ----------
-    response
-        From the actual release to the end.
-    from_grid
-        From the grid to the end: the release jitter counts.
-    blocking
-        By work of lower priority that had begun.
-    overhead
-        Releases of timers within the window.
-    jobs
-        How many jobs of the task the busy window holds.
+    response: From the actual release to the end.
+    from_grid: From the grid to the end: the release jitter counts.
+    blocking: By work of lower priority that had begun.
+    overhead: Releases of timers within the window.
+    jobs: How many jobs of the task the busy window holds.
     """
 
     response: Ints
@@ -100,11 +85,8 @@ def no_interference(n: int) -> Interference:
 def responses(demand: Demand, preemptive: bool, releases: Interference | None = None) -> Responses:
     """Return the worst response of every row over the jobs of its busy window.
 
-    Parameters
-    ----------
-    releases
-        Costs that interfere with every row whatever its urgency: the release of timers by a thread
-        of higher priority. They prolong the section looked at, too.
+    releases: Costs that interfere with every row whatever its urgency: the release of timers by a
+        thread of higher priority. They prolong the section looked at, too.
     """
     n = len(demand.own)
     costs = releases or no_interference(n)

@@ -29,14 +29,9 @@ MAX_ROUNDS = 100
 class Dag:
     """A DAG; node numbers ascend along its edges.
 
-    Attributes
-    ----------
-    wcet
-        Of each node, ns.
-    before
-        Of each node: those that must have ended.
-    transport
-        How long after that a node may begin, at most, ns.
+    wcet: Of each node, ns.
+    before: Of each node: those that must have ended.
+    transport: How long after that a node may begin, at most, ns.
     """
 
     wcet: tuple[int, ...]
@@ -193,18 +188,11 @@ def global_fp(
 class Others:
     """What interferes: DAGs, or callbacks with a row for each stream of their releases.
 
-    Attributes
-    ----------
-    volume, period, jitter, parallel
-        Of each row; how many cores it can use at once.
-    late
-        R - vol / p, see `global_fp`.
-    first
-        The first row of each of them.
-    carried
-        How many of them may have work under way when a window begins.
-    full
-        So many more take a core whenever they can.
+    volume, period, jitter, parallel: Of each row; how many cores it can use at once.
+    late: R - vol / p, see `global_fp`.
+    first: The first row of each of them.
+    carried: How many of them may have work under way when a window begins.
+    full: So many more take a core whenever they can.
     """
 
     volume: Ints

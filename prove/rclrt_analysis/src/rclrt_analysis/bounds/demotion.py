@@ -138,10 +138,7 @@ LIMIT = "\0budget of "
 class Released:
     """How callbacks are released, and how long they are there, by the bounds of a system.
 
-    Parameters
-    ----------
-    late
-        The system with timers as late as they may be.
+    late: The system with timers as late as they may be.
     """
 
     def __init__(self, system: System, late: System, local: Mapping[str, Local]) -> None:

@@ -70,10 +70,7 @@ _current: ContextVar[Effort | None] = ContextVar("_current", default=None)
 def limited(analyses: float = 1, others: float = 0) -> Iterator[Effort]:
     """Let what is computed within spend so many times `MOST`, and no more than is left outside.
 
-    Parameters
-    ----------
-    others
-        Of what is left outside, others get so many times as much.
+    others: Of what is left outside, others get so many times as much.
     """
     outer = _current.get()
     most = analyses * MOST
@@ -92,10 +89,7 @@ def limited(analyses: float = 1, others: float = 0) -> Iterator[Effort]:
 def remembered(key: Hashable, make: Callable[[], Found], size: Callable[[Found], int]) -> Found:
     """Return what `make` found for this key before, or finds now; kept if it is small.
 
-    Parameters
-    ----------
-    size
-        For so many bounds of callbacks what was found counts.
+    size: For so many bounds of callbacks what was found counts.
     """
     effort = _current.get()
     if effort is None:
@@ -112,10 +106,7 @@ def remembered(key: Hashable, make: Callable[[], Found], size: Callable[[Found],
 def spend(numbers: int) -> None:
     """Count numbers that are computed now.
 
-    Raises
-    ------
-    EffortError
-        There were too many.
+    Raises EffortError: There were too many.
     """
     effort = _current.get()
     if effort is not None:

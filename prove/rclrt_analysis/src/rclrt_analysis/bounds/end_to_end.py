@@ -57,12 +57,8 @@ def waiting_for_others(
     message of a later stamp, and then on every other topic for the first one later than that: two
     gaps, and another one.
 
-    Parameters
-    ----------
-    own
-        The topics that the message may be on.
-    whole
-        See `_gap`.
+    own: The topics that the message may be on.
+    whole: See `_gap`.
     """
     others = [topic for topic in callback.triggers if topic not in own]
     if callback.pairs != APPROXIMATE:
@@ -164,10 +160,7 @@ def chain_bound(
 
     Where the executor's own bound reaches from the start of its part of the chain, that is taken.
 
-    Parameters
-    ----------
-    urgency
-        Of every callback, see `activation.urgencies`.
+    urgency: Of every callback, see `activation.urgencies`.
     """
     try:
         hops = _hops(system, chain, responses)
@@ -343,17 +336,10 @@ def _since(start: str, callback: Callback, system: System, responses: Responses)
 def davare(period: Ints, response: Ints, chains: Sequence[Ints]) -> Ints:
     """Return sum(T_i + R_i) over each chain of periodic tasks that sample each other [Davare07].
 
-    Parameters
-    ----------
-    period, response
-        Shape (n,), ns.
-    chains
-        The numbers of each chain's tasks.
+    period, response: Shape (n,), ns.
+    chains: The numbers of each chain's tasks.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape (chains,), ns.
+    numpy.ndarray: Shape (chains,), ns.
     """
     if not len(chains):
         return np.zeros(0, dtype=np.int64)

@@ -33,10 +33,7 @@ Found = tuple[dict[str, Local], Method]
 def analyse_events(unit: Unit, arrivals: Arrivals, paper: bool) -> Found:
     """Return the bounds of a `priority_events` or `events_fifo` executor.
 
-    Raises
-    ------
-    RefusedError
-        No bound covers it; the text says why.
+    Raises RefusedError: No bound covers it; the text says why.
     """
     executor = unit.executors[0]
     if executor.reservation is not None and paper:

@@ -53,14 +53,9 @@ def least_fixed_point(
 ) -> Ints:
     """Return the least x >= start with x = step(x, rows), for every row on its own.
 
-    Parameters
-    ----------
-    step
-        Non-decreasing; gets values of shape (r,) and the numbers of their rows, shape (r,).
-    start
-        Shape (n,); not above the least fixed point. What is no bound already stays what it is.
-    limit
-        A row whose value exceeds it becomes `YEAR`, and `STEPS` after `MAX_ITERATIONS`.
+    step: Non-decreasing; gets values of shape (r,) and the numbers of their rows, shape (r,).
+    start: Shape (n,); not above the least fixed point. What is no bound already stays what it is.
+    limit: A row whose value exceeds it becomes `YEAR`, and `STEPS` after `MAX_ITERATIONS`.
     """
     value: Ints = start.copy()
     limits = np.broadcast_to(np.asarray(limit, dtype=np.int64), value.shape)

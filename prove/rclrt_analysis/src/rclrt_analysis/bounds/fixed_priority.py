@@ -41,10 +41,7 @@ def theorem_1(tasks: TaskSet) -> Ints:
     job, so no later job can be worse. `LATE` where no t <= D_k is found; that says nothing
     about the exact response time.
 
-    Raises
-    ------
-    ValueError
-        A deadline exceeds its period, or there is jitter.
+    Raises ValueError: A deadline exceeds its period, or there is jitter.
     """
     if np.any(tasks.deadline > tasks.period) or np.any(tasks.jitter):
         raise ValueError(
@@ -77,12 +74,8 @@ def nonpreemptive(
     exactly on a start: what had begun counts in full, which lets in one job more. Otherwise an
     upper bound. With all priorities equal: for any order of jobs.
 
-    Parameters
-    ----------
-    releases
-        As for `busy_window.responses`.
-    supply
-        Of the thread: times are those by which it has given so much.
+    releases: As for `busy_window.responses`.
+    supply: Of the thread: times are those by which it has given so much.
     """
     demand = Demand(
         tasks.period,
@@ -110,12 +103,8 @@ def preemptive(
     Exact for sporadic tasks without jitter, blocking and equal priorities. Cost: as without
     preemption.
 
-    Parameters
-    ----------
-    blocking
-        Shape (n,), ns: the longest a task may wait for work of lower priority.
-    releases
-        As for `busy_window.responses`.
+    blocking: Shape (n,), ns: the longest a task may wait for work of lower priority.
+    releases: As for `busy_window.responses`.
     """
     n = len(tasks)
     demand = Demand(

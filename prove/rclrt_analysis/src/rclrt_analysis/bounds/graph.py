@@ -73,12 +73,9 @@ class Origin:
 class Way:
     """From an origin to a callback.
 
-    Attributes
-    ----------
-    least
-        The least urgency on the way.
-    release, start
-        How long after the origin's release the callback is released, and begins, at least, ns.
+    least: The least urgency on the way.
+    release, start: How long after the origin's release the callback is released, and begins, at
+        least, ns.
     """
 
     least: int
@@ -100,30 +97,19 @@ class Way:
 class Shape:
     """Releases within a unit, whatever they cost; callbacks are numbers, each above its parents.
 
-    Attributes
-    ----------
-    parents
-        Of x: all that may release it.
-    entering
-        Of x: the origins that enter at it.
-    counted
-        Of x: those of its parents whose jobs each count as a release. For a callback that waits for
-        all inputs these are the publishers of one input: each bounds how often it is released, so
-        the one with the fewest messages in the longest period is taken.
-    chosen
-        Of x: the number of that input.
-    once
-        Of x: how many inputs stored earlier may bring one release more each.
-    jobs, stored
-        Of x: for how many of its jobs a release of each origin counts, and how many stored inputs.
-    inside
-        Of x, for each topic: those within that publish it.
-    overtakes
-        Of x: whether a job of it may run before one of the same urgency that had begun.
-    groups
-        Callbacks that exclude each other.
-    pairs
-        How many callbacks each origin leads to, in sum.
+    parents: Of x: all that may release it.
+    entering: Of x: the origins that enter at it.
+    counted: Of x: those of its parents whose jobs each count as a release. For a callback that
+        waits for all inputs these are the publishers of one input: each bounds how often it is
+        released, so the one with the fewest messages in the longest period is taken.
+    chosen: Of x: the number of that input.
+    once: Of x: how many inputs stored earlier may bring one release more each.
+    jobs, stored: Of x: for how many of its jobs a release of each origin counts, and how many
+        stored inputs.
+    inside: Of x, for each topic: those within that publish it.
+    overtakes: Of x: whether a job of it may run before one of the same urgency that had begun.
+    groups: Callbacks that exclude each other.
+    pairs: How many callbacks each origin leads to, in sum.
     """
 
     urgency: Ints
@@ -175,14 +161,10 @@ class Shape:
 class Graph:
     """Releases within a unit, with what they cost.
 
-    Attributes
-    ----------
-    origins
-        All of them.
-    wcet
-        Shape (callbacks,), ns.
-    root_gap
-        Of x, once it has a bound: an origin's release at least so often leads to one of x, ns.
+    origins: All of them.
+    wcet: Shape (callbacks,), ns.
+    root_gap: Of x, once it has a bound: an origin's release at least so often leads to one of x,
+        ns.
     """
 
     unit: Unit
@@ -378,15 +360,9 @@ def analyse_graph(
 ) -> dict[str, Local]:
     """Return the bounds of all callbacks of a unit, and how their messages come.
 
-    Parameters
-    ----------
-    blocking
-        Returns B for a level, ns.
-    any_order
-        Jobs of one urgency run in any order, those of one callback included.
+    blocking: Returns B for a level, ns.
+    any_order: Jobs of one urgency run in any order, those of one callback included.
 
-    Notes
-    -----
     Costs one fixed point per callback and origin that leads to it, and (callbacks x origins) per
     level of urgency.
     """
@@ -424,10 +400,7 @@ class Row(NamedTuple):
 def _root_gap(graph: Graph, x: int, callback: Callback, local: list[Local]) -> int | None:
     """Return how far apart the releases of origins are at most that lead to one of x, ns.
 
-    Parameters
-    ----------
-    local
-        The bounds of those before it.
+    local: The bounds of those before it.
     """
     if callback.wants_all and callback.pairs != "newest":
         return _gap_of_pairs(graph, x, callback, local)

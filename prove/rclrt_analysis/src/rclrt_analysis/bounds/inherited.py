@@ -13,13 +13,9 @@ from rclrt_analysis.model import Callback, Kind, Policy, System
 class Due:
     """By when the jobs of one callback are due.
 
-    Attributes
-    ----------
-    latest
-        So long after its release a job is due at the latest, ns. Of a timer, and of what one timer
-        alone leads to, also so long after the timer's grid, and never before.
-    may_be_early
-        A job may be due at any time before, even before it is released.
+    latest: So long after its release a job is due at the latest, ns. Of a timer, and of what one
+        timer alone leads to, also so long after the timer's grid, and never before.
+    may_be_early: A job may be due at any time before, even before it is released.
     """
 
     latest: int

@@ -54,10 +54,7 @@ def analyse_migrating(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
     Under fixed priority, those of the DAG of each timer, as far as all of its jobs end in time;
     of all other callbacks each its own, see `_one_by_one`.
 
-    Raises
-    ------
-    RefusedError
-        On several cores: releases cost time, or callbacks share a group.
+    Raises RefusedError: On several cores: releases cost time, or callbacks share a group.
     """
     check_threads(unit)
     cores = len(unit.executors[0].cores)

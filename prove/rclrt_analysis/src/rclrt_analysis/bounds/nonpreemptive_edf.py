@@ -48,14 +48,10 @@ FIRST = (2, 16)
 class Exclusive:
     """Tasks of which one runs at a time, and what runs is as urgent as what waits for it [Sha90].
 
-    Attributes
-    ----------
-    owner
-        Shape (tasks,): whose jobs they are. A job is never its own blocker.
-    first, latest
-        Shape (tasks,), ns: when a job that comes at 0 is due at the earliest and at the latest.
-    wcet
-        Shape (tasks,), ns.
+    owner: Shape (tasks,): whose jobs they are. A job is never its own blocker.
+    first, latest: Shape (tasks,), ns: when a job that comes at 0 is due at the earliest and at the
+        latest.
+    wcet: Shape (tasks,), ns.
     """
 
     owner: Ints
@@ -110,10 +106,7 @@ def no_theorem_2(tasks: TaskSet) -> int:
     t = k T_i + D_i the left side does not grow, so those within the busy period are looked at.
     Holds for any releases of sporadic tasks.
 
-    Raises
-    ------
-    ValueError
-        There is jitter.
+    Raises ValueError: There is jitter.
     """
     if np.any(tasks.jitter):
         raise ValueError("Theorem 2 knows no jitter")
@@ -158,24 +151,16 @@ def exact(
     deadlines in the busy period) x n. `UNBOUNDED` at full utilization. Beyond `MAX_POINTS` or
     `MAX_NUMBERS` the f of the end of each of `SPANS` stands for all deadlines of that span.
 
-    Parameters
-    ----------
-    tasks
-        Deadlines count from the nominal release; `NO_DEADLINE` comes after all others.
-    supply
-        Of the thread.
-    earliest
-        Shape (n,), ns: how long after its nominal release a job comes at the earliest.
-    may_be_early
-        Shape (n,): whose jobs may also be due at any time before their deadlines. These precede
-        what is due later than they may be, and have begun before what is due earlier. That holds:
-        from when nothing was left that is due by d until a job that is due by then begins, only
-        work that is due by d runs, but for what had begun.
-    preemptive
-        Whether a job is stopped by what is due earlier [Spuri96]: then nothing that is due later
-        has begun, and what is released until a job's end counts instead of until its start.
-    exclusive
-        If `preemptive`: a job of each that is due later may have begun all the same.
+    tasks: Deadlines count from the nominal release; `NO_DEADLINE` comes after all others.
+    supply: Of the thread.
+    earliest: Shape (n,), ns: how long after its nominal release a job comes at the earliest.
+    may_be_early: Shape (n,): whose jobs may also be due at any time before their deadlines. These
+        precede what is due later than they may be, and have begun before what is due earlier. That
+        holds: from when nothing was left that is due by d until a job that is due by then begins,
+        only work that is due by d runs, but for what had begun.
+    preemptive: Whether a job is stopped by what is due earlier [Spuri96]: then nothing that is due
+        later has begun, and what is released until a job's end counts instead of until its start.
+    exclusive: If `preemptive`: a job of each that is due later may have begun all the same.
     """
     n = len(tasks)
     nothing = np.zeros(n, dtype=np.int64)
@@ -265,14 +250,9 @@ def _by_spans(work: _Work, end: int, early: Ints) -> tuple[Ints, Ints]:
 def _worst(work: _Work, mine: Ints, release: Ints, since: Ints, limit: Ints) -> Ints:
     """Return the longest response of each of some tasks, shape (n,).
 
-    Parameters
-    ----------
-    release
-        Shape (n, m): nominal releases that are looked at.
-    since
-        From when on the responses count.
-    limit
-        When the jobs end at the latest.
+    release: Shape (n, m): nominal releases that are looked at.
+    since: From when on the responses count.
+    limit: When the jobs end at the latest.
     """
     best: Ints = work.tasks.wcet[mine]
     left = limit - since

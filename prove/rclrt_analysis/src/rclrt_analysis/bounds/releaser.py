@@ -32,10 +32,7 @@ def release_only(tasks: TaskSet, delta: int, timers: Bools | None = None) -> Int
     t0 = min{t > 0: t >= C_i + sum_j ceil(t / T_j) delta}; the overhead is that sum at t0.
     `UNBOUNDED` if releases alone fill the processor. Jitter brings releases closer together.
 
-    Parameters
-    ----------
-    timers
-        Shape (n,): which tasks cost something to release; all unless given.
+    timers: Shape (n,): which tasks cost something to release; all unless given.
     """
     n = len(tasks)
     if not n:
@@ -57,16 +54,10 @@ def release_only(tasks: TaskSet, delta: int, timers: Bools | None = None) -> Int
 def release_only_tightened(tasks: TaskSet, delta: int, proven: bool) -> Ints:
     """Return eq. (4): n delta, for every task, shape (n,), ns.
 
-    Parameters
-    ----------
-    proven
-        That the set was shown schedulable with `release_only`, for deadlines up to the periods.
+    proven: That the set was shown schedulable with `release_only`, for deadlines up to the periods.
         Using (4) to show it would be circular.
 
-    Raises
-    ------
-    ValueError
-        It was not proven, or a deadline exceeds its period.
+    Raises ValueError: It was not proven, or a deadline exceeds its period.
     """
     if not proven or np.any(tasks.deadline > tasks.period):
         raise ValueError(

@@ -71,27 +71,16 @@ class RefusedError(Exception):
 class Local:
     """The bound of one callback on its executor, ns; None where there is none.
 
-    Attributes
-    ----------
-    response
-        From the release of the job to its end.
-    from_grid
-        For timers: from the nominal release to its end.
-    own, blocking, overhead
-        Parts of `response`; interference is the rest.
-    prefix
-        From what starts its chain within the executor to its end, by the name of the callback that
-        is released first: tighter than the sum of the responses between.
-    output
-        How its jobs end, which is how its messages come.
-    gap
-        Its releases are no further apart, ns; None also where `root_gap` alone is known.
-    root_gap
-        Releases of what starts its chain that lead to it are no further apart, ns.
-    depth_needed
-        How many of its jobs may be waiting or under way at once.
-    reason
-        Why there is no bound.
+    response: From the release of the job to its end.
+    from_grid: For timers: from the nominal release to its end.
+    own, blocking, overhead: Parts of `response`; interference is the rest.
+    prefix: From what starts its chain within the executor to its end, by the name of the callback
+        that is released first: tighter than the sum of the responses between.
+    output: How its jobs end, which is how its messages come.
+    gap: Its releases are no further apart, ns; None also where `root_gap` alone is known.
+    root_gap: Releases of what starts its chain that lead to it are no further apart, ns.
+    depth_needed: How many of its jobs may be waiting or under way at once.
+    reason: Why there is no bound.
     """
 
     response: int | None
@@ -179,10 +168,7 @@ class ChainBound:
 class Result:
     """The result for a system; `no_verdict` says why its model gets none.
 
-    Attributes
-    ----------
-    run_out
-        Why budgets of the model may run out.
+    run_out: Why budgets of the model may run out.
     """
 
     system: str

@@ -26,14 +26,9 @@ MAX_CALLBACKS = 200
 def responses(unit: Unit, rows: Rows, old: bool, windows: Ints, earlier: Bools) -> Ints:
     """Return the least bound of each callback of a unit in window order, shape (n,), ns.
 
-    Parameters
-    ----------
-    old
-        Timers are looked at before every pick (crystal and dashing), not at polling points.
-    windows
-        Shape (n,): bounds that are known already.
-    earlier
-        Shape (n, n): whether callback j may come before i in a window.
+    old: Timers are looked at before every pick (crystal and dashing), not at polling points.
+    windows: Shape (n,): bounds that are known already.
+    earlier: Shape (n, n): whether callback j may come before i in a window.
     """
     timer = np.array([c.kind is Kind.TIMER for c in unit.callbacks], dtype=np.bool_)
     unpolled = timer & old
@@ -75,14 +70,9 @@ def starvation_free(
     (eta_i(s + R_i - 1) - 1) C_i} is when it starts, and sbf^-1(sbf(S*) - 1 + C_i) when it ends.
     Callbacks that are not polled have no such limit.
 
-    Parameters
-    ----------
-    wcet, unpolled
-        Shape (n,), in window order.
-    known
-        Shape (n,): R, any bounds; where there is none the result has none.
-    earlier
-        Shape (n, n): whether j may come before i; in window order unless given.
+    wcet, unpolled: Shape (n,), in window order.
+    known: Shape (n,): R, any bounds; where there is none the result has none.
+    earlier: Shape (n, n): whether j may come before i; in window order unless given.
     """
     tasks, owner = rows.tasks, rows.owner
     n = len(wcet)

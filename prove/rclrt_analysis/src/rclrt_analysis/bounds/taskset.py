@@ -24,14 +24,9 @@ LIMIT = 2**55
 class TaskSet:
     """Sporadic tasks; every array has shape (n,).
 
-    Attributes
-    ----------
-    wcet, period, deadline
-        ns; a task without deadline has `UNBOUNDED`.
-    priority
-        Larger is more urgent; equal ones in any order.
-    jitter
-        How much later than its grid a release may come, ns.
+    wcet, period, deadline: ns; a task without deadline has `UNBOUNDED`.
+    priority: Larger is more urgent; equal ones in any order.
+    jitter: How much later than its grid a release may come, ns.
     """
 
     wcet: Ints
@@ -58,10 +53,7 @@ def make_taskset(
 ) -> TaskSet:
     """Return a task set; deadlines are the periods and priorities descend unless given.
 
-    Raises
-    ------
-    ValueError
-        A period is not positive, a time is negative, or lengths differ.
+    Raises ValueError: A period is not positive, a time is negative, or lengths differ.
     """
     cost = np.asarray(wcet, dtype=np.int64)
     n = len(cost)
@@ -82,12 +74,8 @@ class Interference:
 
     WATERS systems have nine periods however many tasks they have, so an iteration costs n x 9.
 
-    Attributes
-    ----------
-    period, jitter
-        Shape (g,), of each group.
-    cost
-        Shape (n, g): work of one release of a group that counts against task k, ns.
+    period, jitter: Shape (g,), of each group.
+    cost: Shape (n, g): work of one release of a group that counts against task k, ns.
     """
 
     period: Ints

@@ -103,10 +103,7 @@ METHOD = Method(
 def analyse_core(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     """Return the bounds of all `isolated` and `preemptive` executors of one core.
 
-    Raises
-    ------
-    RefusedError
-        See `check_threads`.
+    Raises RefusedError: See `check_threads`.
     """
     check_threads(unit)
     inside = any(unit.inside(topic) for c in unit.callbacks for topic in c.triggers)

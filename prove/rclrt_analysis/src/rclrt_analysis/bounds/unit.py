@@ -45,14 +45,9 @@ Reasons = dict[str, str]
 class Unit:
     """Callbacks that are analysed together, in the order of the model.
 
-    Attributes
-    ----------
-    extra
-        What every execution time grows by, ns.
-    found
-        The bounds found last: where to go on when more jitter comes in.
-    whole
-        What `burst` says of callbacks, by name; nothing where it says nothing.
+    extra: What every execution time grows by, ns.
+    found: The bounds found last: where to go on when more jitter comes in.
+    whole: What `burst` says of callbacks, by name; nothing where it says nothing.
     """
 
     system: System
@@ -375,10 +370,8 @@ def overloads(unit: Unit, responses: Mapping[str, Local], outside: Mapping[str, 
     that has a deadline of its own: when a job of x begins, what is left came no longer ago than the
     longest deadline and the bound.
 
-    Parameters
-    ----------
-    outside
-        How often callbacks of other units that have a bound are released in the long run, per ns.
+    outside: How often callbacks of other units that have a bound are released in the long run, per
+        ns.
     """
     executor = unit.executors[0]
     threads = executor.kind in MULTI

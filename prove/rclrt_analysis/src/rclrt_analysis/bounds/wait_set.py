@@ -78,17 +78,10 @@ def windows(wcet: Ints, before: Ints | None = None) -> tuple[Ints, Ints]:
 
     A timer never skips a timestamp if S - C_i + max(C_i, HP_i) <= T_i: it starts before the next.
 
-    Parameters
-    ----------
-    wcet
-        Shape (n,), ns, in window order.
-    before
-        Shape (n,), ns: HP, if the order is not known.
+    wcet: Shape (n,), ns, in window order.
+    before: Shape (n,), ns: HP, if the order is not known.
 
-    Returns
-    -------
-    response, start
-        Shape (n,), ns: S + max(C_i, HP_i), and the same less C_i.
+    response, start: Shape (n,), ns: S + max(C_i, HP_i), and the same less C_i.
     """
     total = int(wcet.sum())
     if before is None:
@@ -253,11 +246,9 @@ def analyse_multi_threaded(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Lo
     because the m threads run first what else was found ready, each callback once, then what comes
     earlier in the next look. For a group of one callback i: ceil((sum_{j != i} C_j + HP_i) / m).
 
-    Raises
-    ------
-    RefusedError
-        There are fewer cores than threads; or fewer threads than groups, and timers are looked at
-        before every pick, so that they may pass what was found ready again and again.
+    Raises RefusedError: There are fewer cores than threads; or fewer threads than groups, and
+        timers are looked at before every pick, so that they may pass what was found ready again and
+        again.
     """
     executor = unit.executors[0]
     groups: dict[str, list[int]] = {}

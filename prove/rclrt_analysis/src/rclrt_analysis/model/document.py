@@ -118,12 +118,8 @@ class ModelError(Exception):
 class Document:
     """The content of a file.
 
-    Attributes
-    ----------
-    lines
-        Line of every value, from 1, by its place: ("callbacks", 3, "period_ms").
-    finite
-        Whether a number that is not finite is refused.
+    lines: Line of every value, from 1, by its place: ("callbacks", 3, "period_ms").
+    finite: Whether a number that is not finite is refused.
     """
 
     path: str
@@ -208,10 +204,8 @@ def _value(document: Document, node: Any, place: Place) -> Any:
 def read_document(path: Path, finite: bool = True) -> Document:
     """Return the content of a YAML file.
 
-    Raises
-    ------
-    ModelError
-        It cannot be read, is malformed, or holds what the module's text says is refused.
+    Raises ModelError: It cannot be read, is malformed, or holds what the module's text says is
+        refused.
     """
     return parse_document(_text(path), str(path), finite)
 

@@ -66,10 +66,7 @@ def handshake(link: Link) -> int:
 def with_links(system: System) -> System:
     """Return the system with every link replaced by what it is made of.
 
-    Raises
-    ------
-    TooManyPartsError
-        There would be more than `MAX_PARTS`.
+    Raises TooManyPartsError: There would be more than `MAX_PARTS`.
     """
     limit = len(system.callbacks) + MAX_PARTS
     for executor in system.executors:

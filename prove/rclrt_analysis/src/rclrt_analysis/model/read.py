@@ -231,10 +231,7 @@ def build_system(
 ) -> System:
     """Return the system that a document describes; see `read_model`.
 
-    Parameters
-    ----------
-    fill
-        Returns the content with something in place of what it leaves open; without it nothing may
+    fill: Returns the content with something in place of what it leaves open; without it nothing may
         be open.
     """
     _check_form(document, schema)
@@ -285,16 +282,10 @@ def model_schema() -> Path:
 def read_model(path: Path, schema: Path) -> System:
     """Return the system that a file describes.
 
-    Parameters
-    ----------
-    path
-        The model, YAML.
-    schema
-        What `model_schema()` returns.
+    path: The model, YAML.
+    schema: What `model_schema()` returns.
 
-    Raises
-    ------
-    ModelError
-        It cannot be read, has not the form the schema asks for, or contradicts itself.
+    Raises ModelError: It cannot be read, has not the form the schema asks for, or contradicts
+        itself.
     """
     return build_system(read_document(path), schema)

@@ -64,32 +64,20 @@ class Release(str, Enum):
 class Overheads:
     """What the machine and the executor cost, each an upper bound in ns.
 
-    Attributes
-    ----------
-    release
-        One release by the timer thread: delta of [Teper25 §VI-B].
-    dispatch
-        From picking a job to the user's code; added to every execution time.
-    context_switch
-        One switch between threads; a preemptive job is charged two.
-    transport
-        From publication to the release of the subscription.
-    wake
-        From the release of a job by another core until its own core turns to it.
-    late
-        How late a timer may be released.
-    receive
-        What a message from another executor costs the reader's CPU besides: the middleware's
+    release: One release by the timer thread: delta of [Teper25 §VI-B].
+    dispatch: From picking a job to the user's code; added to every execution time.
+    context_switch: One switch between threads; a preemptive job is charged two.
+    transport: From publication to the release of the subscription.
+    wake: From the release of a job by another core until its own core turns to it.
+    late: How late a timer may be released.
+    receive: What a message from another executor costs the reader's CPU besides: the middleware's
         threads, above all callbacks.
-    publish
-        For how long one publication may hold up what is more urgent than its callback: meanwhile
-        its thread is as urgent as what it releases.
-    watch
-        One look at budgets by the thread that watches them.
-    stolen, window
-        What takes a core from everybody, interrupts for example: so much at most in each such time.
-    measured
-        How they were measured, in words; empty: they are stated.
+    publish: For how long one publication may hold up what is more urgent than its callback:
+        meanwhile its thread is as urgent as what it releases.
+    watch: One look at budgets by the thread that watches them.
+    stolen, window: What takes a core from everybody, interrupts for example: so much at most in
+        each such time.
+    measured: How they were measured, in words; empty: they are stated.
     """
 
     release: int = 0
@@ -127,10 +115,7 @@ class Reservation:
 class Budget:
     """CPU time with the priority that is asked for, in each period; ns (docs/how-to/budgets.md).
 
-    Attributes
-    ----------
-    demotes
-        What needs more loses its priority until the period ends; False: it loses releases.
+    demotes: What needs more loses its priority until the period ends; False: it loses releases.
     """
 
     runtime: int
@@ -147,16 +132,10 @@ class Budget:
 class Link:
     """A serial link between a microcontroller and its agent; times in ns.
 
-    Attributes
-    ----------
-    baud
-        Bits per second; a byte is 10 bits (8N1).
-    turnaround
-        Agent and USB, between a message up and one down.
-    reliable
-        Whether messages up are acknowledged.
-    lost
-        How many tries of each message up are lost at most, if reliable.
+    baud: Bits per second; a byte is 10 bits (8N1).
+    turnaround: Agent and USB, between a message up and one down.
+    reliable: Whether messages up are acknowledged.
+    lost: How many tries of each message up are lost at most, if reliable.
     """
 
     baud: int = 115_200
@@ -169,16 +148,10 @@ class Link:
 class Executor:
     """An executor and the cores its threads may use.
 
-    Attributes
-    ----------
-    threads
-        None: as many as there are groups.
-    reservation
-        Of each of its threads, on the one core.
-    link
-        Of a microcontroller's executor: what its messages to others and theirs to it go over.
-    budgets
-        Of groups, by name: each is one that all callbacks of the group share.
+    threads: None: as many as there are groups.
+    reservation: Of each of its threads, on the one core.
+    link: Of a microcontroller's executor: what its messages to others and theirs to it go over.
+    budgets: Of groups, by name: each is one that all callbacks of the group share.
     """
 
     name: str
@@ -199,12 +172,8 @@ UNSAID = "unknown"
 class Origin:
     """Where a time of a callback comes from.
 
-    Attributes
-    ----------
-    word
-        measured, stated, analysed; `UNSAID` if the model does not say.
-    factor
-        What a measured time was multiplied by (a measured period divided), to be safe.
+    word: measured, stated, analysed; `UNSAID` if the model does not say.
+    factor: What a measured time was multiplied by (a measured period divided), to be safe.
     """
 
     word: str = UNSAID
@@ -219,51 +188,33 @@ Assumptions = tuple[tuple[str, Origin], ...]
 class Callback:
     """A callback.
 
-    Attributes
-    ----------
-    period
-        Of a timer; of another callback the least time between two releases that come from outside
-        of the model; None if topics of the model alone release it.
-    jitter
-        How much later than its grid a release may come.
-    gap
-        Releases from outside of the model are no further apart; None: nobody knows.
-    offset
-        First release of a timer, or None if phases are unknown.
-    deadline
-        Relative to the release, of a timer to its grid; None: none. Of a timer the period unless
-        given.
-    deadline_from, clock_error
-        What the deadline counts from: "release", or a stamp of the message, "source_stamp" or
-        "header_stamp", by a clock that may be so far apart from this machine's, ns.
-    priority
-        Larger is more urgent; None: the policy or the trigger says.
-    group
-        Callbacks of one group exclude each other; "" for a group of its own.
-    triggers
-        Topics whose messages release it.
-    wants_all
-        Released once there is a new message on each of `triggers`, not by each message.
-    pairs, queue
-        If `wants_all`: which messages go together, "newest", or by stamps "exact", "approximate";
-        then so many of each topic wait at most.
-    reads
-        Topics whose latest message it reads when it starts.
-    publish_least, publish_most
-        Messages leave after so much of the job's execution time, ns; None: up to all of it.
-    depth
-        How many messages may wait; None: enough.
-    bytes
-        Size of each message it publishes, at most, for those that go over a link.
-    waits
-        What it may wait for, at most, that no other callback stands for; bounds add it to `wcet`.
-    repeats
-        A part of a link that sends once more: a job takes `wcet`, or nothing if the message got
-        through before.
-    assumptions
-        Where its times come from; safety factors are in the times already.
-    budget
-        Of its own; None: none, or that of its group.
+    period: Of a timer; of another callback the least time between two releases that come from
+        outside of the model; None if topics of the model alone release it.
+    jitter: How much later than its grid a release may come.
+    gap: Releases from outside of the model are no further apart; None: nobody knows.
+    offset: First release of a timer, or None if phases are unknown.
+    deadline: Relative to the release, of a timer to its grid; None: none. Of a timer the period
+        unless given.
+    deadline_from, clock_error: What the deadline counts from: "release", or a stamp of the message,
+        "source_stamp" or "header_stamp", by a clock that may be so far apart from this machine's,
+        ns.
+    priority: Larger is more urgent; None: the policy or the trigger says.
+    group: Callbacks of one group exclude each other; "" for a group of its own.
+    triggers: Topics whose messages release it.
+    wants_all: Released once there is a new message on each of `triggers`, not by each message.
+    pairs, queue: If `wants_all`: which messages go together, "newest", or by stamps "exact",
+        "approximate"; then so many of each topic wait at most.
+    reads: Topics whose latest message it reads when it starts.
+    publish_least, publish_most: Messages leave after so much of the job's execution time, ns; None:
+        up to all of it.
+    depth: How many messages may wait; None: enough.
+    bytes: Size of each message it publishes, at most, for those that go over a link.
+    waits: What it may wait for, at most, that no other callback stands for; bounds add it to
+        `wcet`.
+    repeats: A part of a link that sends once more: a job takes `wcet`, or nothing if the message
+        got through before.
+    assumptions: Where its times come from; safety factors are in the times already.
+    budget: Of its own; None: none, or that of its group.
     """
 
     name: str
@@ -317,19 +268,13 @@ class Chain:
 
     docs/concepts/chains.md has a picture of each of the semantics.
 
-    Attributes
-    ----------
-    semantics
-        "reaction": from an event outside that the first callback has just missed to the end of the
-        last callback. "age": from when the first callback got data until the last one has replaced
-        what came of them. "latency": from the release of the first callback.
-    join
-        At a callback that waits for messages of other topics as well: "wait" counts that waiting.
+    semantics: "reaction": from an event outside that the first callback has just missed to the end
+        of the last callback. "age": from when the first callback got data until the last one has
+        replaced what came of them. "latency": from the release of the first callback.
+    join: At a callback that waits for messages of other topics as well: "wait" counts that waiting.
         "last" counts only data whose own message was the last to come.
-    warn_after, error_after
-        So many misses in a row are a warning, an error; None: none are.
-    silent_after
-        A chain that brings out nothing new for so long has missed, ns.
+    warn_after, error_after: So many misses in a row are a warning, an error; None: none are.
+    silent_after: A chain that brings out nothing new for so long has missed, ns.
     """
 
     name: str
@@ -363,12 +308,8 @@ def _connected_alike(one: Callback, other: Callback) -> bool:
 class System:
     """Everything an analysis needs to know.
 
-    Attributes
-    ----------
-    no_verdict
-        Why no bound of this model would prove anything; then it has none.
-    above
-        What takes each core from all callbacks; an analysis puts it in.
+    no_verdict: Why no bound of this model would prove anything; then it has none.
+    above: What takes each core from all callbacks; an analysis puts it in.
     """
 
     name: str

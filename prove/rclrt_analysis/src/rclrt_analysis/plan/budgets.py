@@ -135,12 +135,8 @@ def kept_apart(
     them, may take as long and come as often as they like. The others are as the model says, and
     must not run out of their own budgets.
 
-    Parameters
-    ----------
-    end
-        By the monotonic clock: what has not been looked at by then is not in it, s.
-    needs
-        Gets what budgets would have to be for more deadlines to be kept apart, ns.
+    end: By the monotonic clock: what has not been looked at by then is not in it, s.
+    needs: Gets what budgets would have to be for more deadlines to be kept apart, ns.
     """
     if system.overheads.receive:
         return ()  # No budget bounds what the middleware does for messages.

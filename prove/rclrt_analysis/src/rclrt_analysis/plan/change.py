@@ -33,12 +33,8 @@ CPU_SECONDS = 3.0
 class Change:
     """A change with which everything is proved.
 
-    Attributes
-    ----------
-    size
-        What share of a time changes; 0 for what costs no time.
-    system
-        The system with the change.
+    size: What share of a time changes; 0 for what costs no time.
+    system: The system with the change.
     """
 
     size: float

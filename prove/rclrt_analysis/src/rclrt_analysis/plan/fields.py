@@ -29,12 +29,8 @@ def chain_lines(
 ) -> list[str]:
     """Return the section `chains`, not indented; nothing without chains.
 
-    Parameters
-    ----------
-    bounds
-        Of chains, ns.
-    name_of
-        How the file calls a callback.
+    bounds: Of chains, ns.
+    name_of: How the file calls a callback.
     """
     lines = ["chains:"] if system.chains else []
     for chain in system.chains:
@@ -109,10 +105,7 @@ def pattern_of(entry: str) -> re.Pattern[str]:
 def nanoseconds(value: object) -> int:
     """Return a time of a parameters file, such as 5ms or 5000000.
 
-    Raises
-    ------
-    ValueError
-        It is none, or no whole number of nanoseconds.
+    Raises ValueError: It is none, or no whole number of nanoseconds.
     """
     found = _TIME.fullmatch(str(value))
     exact = Fraction(found[1]) * UNITS[found[2]] if found else Fraction(1, 2)
@@ -151,10 +144,7 @@ def unnamed_groups(system: System) -> list[str]:
 def budget_of(path: Path, name: str, entry: Mapping[str, Any]) -> Budget | None:
     """Return the budget in an entry of a file; None: there is none that changes what runs.
 
-    Raises
-    ------
-    ModelError
-        It is no budget.
+    Raises ModelError: It is no budget.
     """
     said = entry.get("budget")
     if said is None:
@@ -192,10 +182,7 @@ def unbounded(
 ) -> Iterator[str]:
     """Yield what a file says that changes what runs, and that no bound counts.
 
-    Parameters
-    ----------
-    shares
-        What all budgets of an executor together may take, in CPUs, by its name.
+    shares: What all budgets of an executor together may take, in CPUs, by its name.
     """
     for name, entry in chains.items():
         if isinstance(entry, Mapping) and "budget" in entry:

@@ -59,10 +59,7 @@ def with_levels(system: System, levels: Mapping[str, int]) -> System:
 class Assigned:
     """Priorities, and what they give.
 
-    Attributes
-    ----------
-    stuck
-        No callback could stay on some level: for independent timers no priorities do.
+    stuck: No callback could stay on some level: for independent timers no priorities do.
     """
 
     system: System
@@ -76,10 +73,7 @@ def assign(
 ) -> Assigned:
     """Return priorities for some callbacks; those of the others stay.
 
-    Parameters
-    ----------
-    more
-        Whether there is time for another analysis.
+    more: Whether there is time for another analysis.
     """
     levels = dict.fromkeys(names, LOWEST)
     fixed = sorted({c.priority for c in system.callbacks if c.name not in levels and c.priority})

@@ -21,20 +21,13 @@ PLANNED = ("open", "priority_events", *THREADED)
 class Opening:
     """A system, and what of it is open; the system has something in those places.
 
-    Attributes
-    ----------
-    priorities
-        Names of callbacks whose priority is open.
-    kinds
-        Names of executors whose kind is open.
-    places
-        Names of executors whose cores are open.
-    cpus
-        Cores that a plan may use.
-    digest
-        Of the file of the model.
-    may_use
-        What the target has besides fixed priorities: "edf", the scheduler in the kernel; "budgets".
+    priorities: Names of callbacks whose priority is open.
+    kinds: Names of executors whose kind is open.
+    places: Names of executors whose cores are open.
+    cpus: Cores that a plan may use.
+    digest: Of the file of the model.
+    may_use: What the target has besides fixed priorities: "edf", the scheduler in the kernel;
+        "budgets".
     """
 
     system: System

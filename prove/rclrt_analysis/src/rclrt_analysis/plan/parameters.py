@@ -88,10 +88,7 @@ def check_names(system: System) -> list[str]:
 def to_parameters(plan: Plan, model: str) -> str:
     """Return the file.
 
-    Parameters
-    ----------
-    model
-        How the model's file is called.
+    model: How the model's file is called.
     """
     body = _body(plan)
     return "".join(f"# {line}".rstrip() + "\n" for line in _header(plan, model, body)) + body
@@ -240,14 +237,9 @@ def _fields(plan: Plan, callback: Callback) -> dict[str, str]:
 class PlanFile:
     """A plan that was read.
 
-    Attributes
-    ----------
-    edited
-        Whether its content is not what was written.
-    entries, groups, chains
-        Of callbacks, of groups and of chains, by their names in the file.
-    executor
-        What it says of the executor itself.
+    edited: Whether its content is not what was written.
+    entries, groups, chains: Of callbacks, of groups and of chains, by their names in the file.
+    executor: What it says of the executor itself.
     """
 
     path: Path
@@ -264,10 +256,7 @@ class PlanFile:
 def read_plan(path: Path) -> PlanFile:
     """Return a plan from its file.
 
-    Raises
-    ------
-    ModelError
-        It is none, or is one of a newer program.
+    Raises ModelError: It is none, or is one of a newer program.
     """
     document = read_document(path)
     text = path.read_text(encoding="utf-8")
@@ -299,12 +288,8 @@ def read_plan(path: Path) -> PlanFile:
 class Machine:
     """What a plan needs of a machine.
 
-    Attributes
-    ----------
-    priority
-        The highest that this user may use.
-    reservations
-        Whether this user may make them.
+    priority: The highest that this user may use.
+    reservations: Whether this user may make them.
     """
 
     cpus: int
@@ -335,10 +320,7 @@ def this_machine() -> Machine:
 def misfits(file: PlanFile, opening: Opening, machine: Machine | None = None) -> list[str]:
     """Return why a plan is not one for this model and machine, each with the remedy.
 
-    Parameters
-    ----------
-    machine
-        Where it is to be enforced; None: not here.
+    machine: Where it is to be enforced; None: not here.
     """
     found = []
     if file.edited:
@@ -378,10 +360,7 @@ def remarks(file: PlanFile, machine: Machine) -> list[str]:
 def applied(opening: Opening, file: PlanFile) -> System:
     """Return the model's system with what a plan says.
 
-    Raises
-    ------
-    ModelError
-        They have not the same callbacks or executors.
+    Raises ModelError: They have not the same callbacks or executors.
     """
     system = opening.system
     problems = []
@@ -427,10 +406,7 @@ def applied(opening: Opening, file: PlanFile) -> System:
 def system_of(model: Path, plan: Path | None = None) -> System:
     """Return the system; warn of a plan that does not fit.
 
-    Raises
-    ------
-    ModelError
-        A file is wrong.
+    Raises ModelError: A file is wrong.
     """
     schema = model_schema()
     if plan is None:

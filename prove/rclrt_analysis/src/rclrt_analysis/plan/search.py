@@ -75,22 +75,14 @@ def _quiet(_: str) -> None:
 class Plan:
     """What was chosen, and what is proved with it.
 
-    Attributes
-    ----------
-    system
-        As the analysis sees it: an executor for each core.
-    how
-        In words, for people.
-    optimal
-        Whether there is no plan at all if this one is not proved: "" if nobody knows, else why.
-    seen
-        The longest time of each callback and chain in the simulator, ns.
-    budgets
-        Of callbacks, by name, if the model says that a plan may use them.
-    kept_apart
-        Chains and callbacks whose deadlines then hold whatever others need.
-    doubts
-        Where the simulator contradicts the bounds; none unless the analysis is wrong.
+    system: As the analysis sees it: an executor for each core.
+    how: In words, for people.
+    optimal: Whether there is no plan at all if this one is not proved: "" if nobody knows, else
+        why.
+    seen: The longest time of each callback and chain in the simulator, ns.
+    budgets: Of callbacks, by name, if the model says that a plan may use them.
+    kept_apart: Chains and callbacks whose deadlines then hold whatever others need.
+    doubts: Where the simulator contradicts the bounds; none unless the analysis is wrong.
     """
 
     opening: Opening
@@ -359,15 +351,9 @@ def _compressed(ranks: dict[str, int]) -> dict[str, int]:
 def make_plan(opening: Opening, seconds: float = 20.0, tell: Tell = _quiet) -> Plan:
     """Return the best plan that is found in so many seconds, checked by the simulator.
 
-    Parameters
-    ----------
-    tell
-        Gets a line about the search before each analysis.
+    tell: Gets a line about the search before each analysis.
 
-    Raises
-    ------
-    PlacementError
-        There are too few CPUs for the executors.
+    Raises PlacementError: There are too few CPUs for the executors.
     """
     plan = Search(opening, seconds, tell).plan()
     if plan.proved and "budgets" in opening.may_use:

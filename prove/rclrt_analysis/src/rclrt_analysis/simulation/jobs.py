@@ -15,20 +15,14 @@ from rclrt_analysis.model import Chain, Kind, Reservation, System
 class Job:
     """One released instance of a callback; times in ns, -1 for not yet.
 
-    Attributes
-    ----------
-    callback
-        Its number in the model.
-    nominal
-        The instant of the timer's grid; of others the same as `release`.
-    sources
-        Jobs whose data it used: those that released it, and those it read from when it started.
-    publish_left
-        How much of its work is left when it publishes, ns.
-    released_by
-        The job whose message released it; None for a timer, or a message from outside.
-    own_deadline
-        What it has taken itself; `deadline` is that of what others of its group have taken, too.
+    callback: Its number in the model.
+    nominal: The instant of the timer's grid; of others the same as `release`.
+    sources: Jobs whose data it used: those that released it, and those it read from when it
+        started.
+    publish_left: How much of its work is left when it publishes, ns.
+    released_by: The job whose message released it; None for a timer, or a message from outside.
+    own_deadline: What it has taken itself; `deadline` is that of what others of its group have
+        taken, too.
     """
 
     callback: int
@@ -67,12 +61,8 @@ class Job:
 class Run:
     """The result of a simulation.
 
-    Attributes
-    ----------
-    jobs
-        All that ended, in the order of their ends.
-    skipped
-        By callback: timestamps of timers given up, and messages lost to a full queue.
+    jobs: All that ended, in the order of their ends.
+    skipped: By callback: timestamps of timers given up, and messages lost to a full queue.
     """
 
     system: System

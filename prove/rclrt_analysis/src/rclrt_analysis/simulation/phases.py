@@ -81,14 +81,9 @@ def _works(system: System) -> dict[str, int]:
 class Seen:
     """The longest that some runs showed, ns.
 
-    Attributes
-    ----------
-    callbacks, chains
-        By name, as their bounds count; what never ran to its end is not in it.
-    skipped
-        By name of the callback, see `Run`.
-    phases, jobs
-        How many runs, each with phases of its own, and the jobs of all of them.
+    callbacks, chains: By name, as their bounds count; what never ran to its end is not in it.
+    skipped: By name of the callback, see `Run`.
+    phases, jobs: How many runs, each with phases of its own, and the jobs of all of them.
     """
 
     callbacks: dict[str, int] = field(default_factory=dict)
@@ -126,19 +121,11 @@ def search(
 ) -> Seen:
     """Return the longest times of runs with many phases; the same ones for the same seed.
 
-    Parameters
-    ----------
-    longest
-        No run is longer, ns.
-    jobs, fewest
-        How many are simulated, roughly; but so many phases are tried.
-    seen
-        What is known already.
+    longest: No run is longer, ns.
+    jobs, fewest: How many are simulated, roughly; but so many phases are tried.
+    seen: What is known already.
 
-    Raises
-    ------
-    SimulationError
-        See `simulate`.
+    Raises SimulationError: See `simulate`.
     """
     seen = seen or Seen()
     span = LENGTH * max((c.period or 0 for c in system.callbacks), default=0)

@@ -38,14 +38,11 @@ class SimulationError(Exception):
 class Options:
     """How releases and execution times are drawn.
 
-    Attributes
-    ----------
-    random_work
-        Execution times between best and worst case, tries on a link lost or not, and publications
-        anywhere in a job; else always the worst, as many lost as may be, and with the last step.
-    offsets
-        First release by name of the timer, ns; otherwise the model's, else within one period at
-        random.
+    random_work: Execution times between best and worst case, tries on a link lost or not, and
+        publications anywhere in a job; else always the worst, as many lost as may be, and with the
+        last step.
+    offsets: First release by name of the timer, ns; otherwise the model's, else within one period
+        at random.
     """
 
     seed: int = 0
@@ -310,15 +307,10 @@ def simulate(
 ) -> Run:
     """Return what happens from 0 to `horizon`, ns.
 
-    Parameters
-    ----------
-    seed, random_work, offsets
-        See `Options`.
+    seed, random_work, offsets: See `Options`.
 
-    Raises
-    ------
-    SimulationError
-        The model has an executor that is not simulated, or there are too many events.
+    Raises SimulationError: The model has an executor that is not simulated, or there are too many
+        events.
     """
     return run_once(prepare(system), horizon, seed, random_work, offsets)
 
@@ -326,10 +318,7 @@ def simulate(
 def prepare(system: System) -> System:
     """Return what may be simulated many times, by `run_once`: with timers as late as they may be.
 
-    Raises
-    ------
-    SimulationError
-        A budget may run out.
+    Raises SimulationError: A budget may run out.
     """
     if accounts(system) and (run_out := analyse(system).run_out):
         raise SimulationError(f"{run_out[0]}. A budget that may run out is not simulated")

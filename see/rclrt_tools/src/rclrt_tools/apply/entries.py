@@ -32,18 +32,11 @@ OTHER_FIELDS = ("scheduling_policy", "cpu_affinity", "uclamp_min", "uclamp_max")
 class Entry:
     """One entry of a file.
 
-    Attributes
-    ----------
-    where
-        `file:line`.
-    process, name
-        What a program and a thread or interrupt must be called, as patterns of a shell.
-    node
-        A node that the process must have been started as, in the notation of parameters files.
-    number
-        Of an interrupt, if the file says it.
-    parts, low, high
-        What it gets. Of a clamp one side alone may be there.
+    where: `file:line`.
+    process, name: What a program and a thread or interrupt must be called, as patterns of a shell.
+    node: A node that the process must have been started as, in the notation of parameters files.
+    number: Of an interrupt, if the file says it.
+    parts, low, high: What it gets. Of a clamp one side alone may be there.
     """
 
     section: str
@@ -79,10 +72,7 @@ class Entry:
 def merged(entries: tuple[Entry, ...], now: Clamp | None) -> dict[str, tuple[Any, Entry]]:
     """Return what these give together, and which entry says each part: the last one wins.
 
-    Parameters
-    ----------
-    now
-        What stays of a clamp of which the file says one side.
+    now: What stays of a clamp of which the file says one side.
     """
     found: dict[str, tuple[Any, Entry]] = {}
     for entry in entries:
@@ -99,10 +89,7 @@ def merged(entries: tuple[Entry, ...], now: Clamp | None) -> dict[str, tuple[Any
 def read_entries(path: Path) -> tuple[list[Entry], list[str]]:
     """Return the entries in the order of the file, and what of it is not for us.
 
-    Raises
-    ------
-    ModelError
-        It cannot be read, or an entry is wrong; each problem with its line.
+    Raises ModelError: It cannot be read, or an entry is wrong; each problem with its line.
     """
     document = read_document(path, finite=False)  # Of nodes' own parameters some are not.
     content = document.content
@@ -205,10 +192,7 @@ def _from_cie(item: Mapping[str, Any], section: str) -> dict[str, Any]:
 def _entry(where: str, section: str, name: str, said: Any, known: Mapping[str, Any]) -> Entry:
     """Return one entry.
 
-    Raises
-    ------
-    ValueError
-        A field is wrong.
+    Raises ValueError: A field is wrong.
     """
     allowed = ("cpu_affinity",) if section == INTERRUPTS else (*OTHER_FIELDS, *POLICY_FIELDS)
     if not isinstance(said, dict) or not said:

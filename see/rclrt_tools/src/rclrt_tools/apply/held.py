@@ -34,12 +34,8 @@ class StateError(Exception):
 class Held:
     """A thread or an interrupt that was changed.
 
-    Attributes
-    ----------
-    since
-        When, in ticks of the kernel: threads that begin later may have inherited it.
-    before, given
-        The parts that were changed, as they were, and as they are now.
+    since: When, in ticks of the kernel: threads that begin later may have inherited it.
+    before, given: The parts that were changed, as they were, and as they are now.
     """
 
     target: Target
@@ -51,10 +47,7 @@ class Held:
 def folder_for(user: int) -> Path:
     """Return where the file of a user is to lie, and make that folder.
 
-    Raises
-    ------
-    StateError
-        There is no such place.
+    Raises StateError: There is no such place.
     """
     if user == 0:
         place = Path("/run/rclrt-apply")
@@ -81,10 +74,7 @@ class Store:
     They are opened once. With root's rights given up after that, only root can have written them.
     One process at a time has them.
 
-    Raises
-    ------
-    StateError
-        Another process has them, or they cannot be had; the text says what helps.
+    Raises StateError: Another process has them, or they cannot be had; the text says what helps.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -109,10 +99,7 @@ class Store:
     def write(self, held: Iterable[Held]) -> None:
         """Write down all of these, instead of what was there.
 
-        Raises
-        ------
-        StateError
-            They cannot be written.
+        Raises StateError: They cannot be written.
         """
         items = [
             {

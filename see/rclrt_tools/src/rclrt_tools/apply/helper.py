@@ -55,10 +55,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def call(number: int, *arguments: object) -> None:
     """Make a call of the kernel.
 
-    Raises
-    ------
-    OSError
-        It failed.
+    Raises OSError: It failed.
     """
     if _libc.syscall(number, *arguments) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

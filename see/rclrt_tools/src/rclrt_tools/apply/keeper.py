@@ -68,10 +68,7 @@ class Helper:
     def ask(self, request: helper.Request) -> int:
         """Have a change made; return 0 or an error number.
 
-        Raises
-        ------
-        OSError
-            The helper has ended.
+        Raises OSError: The helper has ended.
         """
         assert self._process.stdin is not None
         self._process.stdin.write(helper.FORM.pack(*request))
@@ -89,16 +86,10 @@ class Helper:
 class Keeper:
     """Call `sweep` when something may have come, and `give_back` at the end.
 
-    Parameters
-    ----------
-    ask
-        Has a change made and returns an error number; None: nothing is changed or written down.
-    tell
-        Takes what a user should know.
-    explain
-        Takes what each thread gets, and why.
-    ours
-        Processes that are left alone.
+    ask: Has a change made and returns an error number; None: nothing is changed or written down.
+    tell: Takes what a user should know.
+    explain: Takes what each thread gets, and why.
+    ours: Processes that are left alone.
     """
 
     def __init__(
@@ -140,12 +131,8 @@ class Keeper:
     def sweep(self) -> None:
         """Give what the file says to those that are new; take it back where it is no more said.
 
-        Raises
-        ------
-        StateError
-            What was there before cannot be written down.
-        OSError
-            The helper has ended.
+        Raises StateError: What was there before cannot be written down.
+        Raises OSError: The helper has ended.
         """
         count = len(self.held)
         self._guard()

@@ -41,13 +41,9 @@ def look(
 ) -> Iterator[tuple[Target, tuple[Entry, ...]]]:
     """Yield threads and interrupts that entries are for, in no order.
 
-    Parameters
-    ----------
-    near
-        Processes of which all threads are wanted, and all of processes that these have started:
+    near: Processes of which all threads are wanted, and all of processes that these have started:
         also those that no entry is for.
-    ours
-        Processes that are passed over.
+    ours: Processes that are passed over.
     """
     users = [entry for entry in entries if entry.section not in (KERNEL, INTERRUPTS)]
     kernels = [entry for entry in entries if entry.section == KERNEL]
@@ -137,10 +133,7 @@ class Arrivals:
     def wait(self, wake: int, seconds: float) -> bool:
         """Wait for a thread that comes, for bytes in the pipe `wake`, or for the time to end.
 
-        Returns
-        -------
-        bool
-            Whether something has come.
+        bool: Whether something has come.
         """
         with selectors.DefaultSelector() as all_:
             all_.register(wake, selectors.EVENT_READ)

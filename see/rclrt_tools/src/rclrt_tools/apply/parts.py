@@ -44,12 +44,8 @@ LIMITS = {
 class Target:
     """A thread, or an interrupt, for which all but `number` and `name` is 0.
 
-    Attributes
-    ----------
-    born
-        When it began, in ticks of the kernel. With the number it is this thread and no other.
-    name, program, parent
-        They may change while it is the same.
+    born: When it began, in ticks of the kernel. With the number it is this thread and no other.
+    name, program, parent: They may change while it is the same.
     """
 
     process: int
@@ -200,10 +196,7 @@ Parts = dict[str, Part]
 def whole(value: object, what: str) -> int:
     """Return it, if it is a whole number.
 
-    Raises
-    ------
-    ValueError
-        It is none.
+    Raises ValueError: It is none.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(f"{what} must be a whole number; here is {str(value)[:60]!r}")
@@ -218,10 +211,7 @@ def to_json(parts: Parts) -> dict[str, Any]:
 def from_json(said: Mapping[str, Any]) -> Parts:
     """Return them from JSON.
 
-    Raises
-    ------
-    ValueError, TypeError, KeyError, AttributeError
-        It is none that `to_json` writes.
+    Raises ValueError, TypeError, KeyError, AttributeError: It is none that `to_json` writes.
     """
     return {key: KINDS[key](**fields) for key, fields in said.items()}
 

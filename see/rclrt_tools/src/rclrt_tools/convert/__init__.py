@@ -117,15 +117,9 @@ def reader_of(
 ) -> Callable[[Document, System | None], Imported]:
     """Return the function that reads such a file.
 
-    Parameters
-    ----------
-    tool
-        Whose file it is said to be; without it that is what it looks like.
+    tool: Whose file it is said to be; without it that is what it looks like.
 
-    Raises
-    ------
-    ModelError
-        It looks like none.
+    Raises ModelError: It looks like none.
     """
     of_tool = [one for one in FORMATS if tool in (None, one.tool)]
     found = [one for one in of_tool if one.is_one(document.content)] or of_tool[: tool is not None]

@@ -46,15 +46,9 @@ ARGS = {
 def from_autoware(document: Document, system: System | None = None) -> Imported:
     """Return the chain of a file of parameters.
 
-    Parameters
-    ----------
-    system
-        In which steps are looked for; without it the chain has no callbacks, and is a draft.
+    system: In which steps are looked for; without it the chain has no callbacks, and is a draft.
 
-    Raises
-    ------
-    ModelError
-        It has not the form of one.
+    Raises ModelError: It has not the form of one.
     """
     imported = Imported(document)
     content = mapping(document, document.content, ())
@@ -97,10 +91,7 @@ def from_autoware(document: Document, system: System | None = None) -> Imported:
 def from_topics(document: Document) -> Imported:
     """Return a chain for each topic of a component state monitor that has a rate or a timeout.
 
-    Raises
-    ------
-    ModelError
-        It has not the form of one.
+    Raises ModelError: It has not the form of one.
     """
     imported = Imported(document)
     chains: dict[tuple[str, str], dict[str, Any]] = {}

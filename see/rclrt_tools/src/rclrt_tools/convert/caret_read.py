@@ -60,10 +60,7 @@ class _Callback:
 def from_caret(document: Document) -> Imported:
     """Return the model of an architecture file.
 
-    Raises
-    ------
-    ModelError
-        It has not the form of one.
+    Raises ModelError: It has not the form of one.
     """
     return _Reader(document).read()
 

@@ -34,16 +34,10 @@ ALIKE = 3
 class Imported:
     """Part of a model, or all of it.
 
-    Attributes
-    ----------
-    content
-        As a model's file has it.
-    left_out
-        What of the file is not in it, or only in part: place, and why.
-    code
-        What it is instead of YAML: a header of C.
-    drafts
-        Chains that a model cannot have as they are, each with the reason.
+    content: As a model's file has it.
+    left_out: What of the file is not in it, or only in part: place, and why.
+    code: What it is instead of YAML: a header of C.
+    drafts: Chains that a model cannot have as they are, each with the reason.
     """
 
     document: Document
@@ -59,10 +53,8 @@ class Imported:
     def leave_out(self, place: Place, why: str, kind: str = "") -> None:
         """Note what is not in the model.
 
-        Parameters
-        ----------
-        kind
-            What it is one of, in the plural: "contexts without a type". "": what differs in names.
+        kind: What it is one of, in the plural: "contexts without a type". "": what differs in
+            names.
         """
         name = ".".join(str(part) for part in place) or "the file"
         if kind:
@@ -97,10 +89,7 @@ class Imported:
     def leave_out_others(self, item: Any, place: Place, known: Mapping[str, str]) -> None:
         """Note the fields that nobody here knows, and those that a model has no place for.
 
-        Parameters
-        ----------
-        known
-            Why fields are left out; "" for those that are not.
+        known: Why fields are left out; "" for those that are not.
         """
         for key in item:
             why = known.get(key, "not known here")
@@ -189,10 +178,7 @@ def items(
 ) -> Iterator[tuple[Place, dict[str, Any]]]:
     """Yield the maps of a list with their places; nothing if there is no list.
 
-    Raises
-    ------
-    ModelError
-        It is something else.
+    Raises ModelError: It is something else.
     """
     value = mapping(document, parent, place).get(key, [])
     if not isinstance(value, list):
@@ -245,15 +231,9 @@ _OTHERS: dict[str, Any] = {
 def check(imported: Imported, schema: Path, system: System | None = None) -> None:
     """Keep what a model can have; chains that it cannot become drafts.
 
-    Parameters
-    ----------
-    system
-        That the chains are for. If it is None, the content itself may be one.
+    system: That the chains are for. If it is None, the content itself may be one.
 
-    Raises
-    ------
-    ModelError
-        What is left is no model.
+    Raises ModelError: What is left is no model.
     """
     chains = imported.content.pop("chains", [])
     if "callbacks" in imported.content:

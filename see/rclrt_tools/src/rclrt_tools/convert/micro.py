@@ -55,10 +55,7 @@ class _Topic:
 def from_px4(document: Document) -> Imported:
     """Return the header of the topics in a dds_topics.yaml.
 
-    Raises
-    ------
-    ModelError
-        It has not the form of one.
+    Raises ModelError: It has not the form of one.
     """
     imported = Imported(document)
     content = mapping(document, document.content, ())
@@ -82,10 +79,7 @@ def from_px4(document: Document) -> Imported:
 def from_ardupilot(document: Document) -> Imported:
     """Return the header of the topics in an AP_DDS_Topic_Table.h.
 
-    Raises
-    ------
-    ModelError
-        It has no topics, or one of a type that is no message.
+    Raises ModelError: It has no topics, or one of a type that is no message.
     """
     imported = Imported(document)
     text = str(document.content)
@@ -153,10 +147,7 @@ def _with_header(imported: Imported, topics: list[_Topic]) -> Imported:
 def from_colcon_meta(document: Document) -> Imported:
     """Return the header of the sizes in a colcon.meta.
 
-    Raises
-    ------
-    ModelError
-        It has not the form of one.
+    Raises ModelError: It has not the form of one.
     """
     imported = Imported(document)
     content = mapping(document, mapping(document, document.content, ()).get("names"), ("names",))

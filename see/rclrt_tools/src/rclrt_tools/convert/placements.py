@@ -33,10 +33,7 @@ PIN = {
 def from_system_file(document: Document) -> Imported:
     """Return the parameters of a system file, for executors and ./rclrt run.
 
-    Raises
-    ------
-    ModelError
-        It has not the form of one, or is for another target than Linux.
+    Raises ModelError: It has not the form of one, or is for another target than Linux.
     """
     imported = Imported(document)
     content = mapping(document, document.content, ())

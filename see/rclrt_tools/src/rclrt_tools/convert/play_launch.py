@@ -82,10 +82,7 @@ class _Callback:
 def from_contract(document: Document, system: System | None = None) -> Imported:
     """Return the model of a contract; given a system, only the chains, which are then for it.
 
-    Raises
-    ------
-    ModelError
-        It has not the form of a contract.
+    Raises ModelError: It has not the form of a contract.
     """
     return _Contract(Imported(document), mapping(document, document.content, ())).read(system)
 
@@ -462,10 +459,7 @@ class _Contract:
 def rate_chain(topic: str, silent_ms: float, level: str = "") -> dict[str, Any]:
     """Return a chain for the least rate of a topic: so long without a message is a miss.
 
-    Parameters
-    ----------
-    level
-        "warn" or "error": what the first miss is.
+    level: "warn" or "error": what the first miss is.
     """
     chain = {"name": fit(f"{level or 'least'} rate of {topic}", 190), "topics": [topic],
              "semantics": "latency", "silent_after_ms": min(silent_ms, MOST_MS)}  # fmt: skip
@@ -499,10 +493,7 @@ def _with_own_names(chains: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 def span(document: Document, item: dict[str, Any], place: Place, key: str) -> float | None:
     """Return a time in ms: a number of ms, or with its unit; the key may end in _ms.
 
-    Raises
-    ------
-    ModelError
-        It is neither.
+    Raises ModelError: It is neither.
     """
     value = item.get(key, item.get(f"{key}_ms"))
     if value is None:

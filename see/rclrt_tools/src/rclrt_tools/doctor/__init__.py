@@ -33,18 +33,11 @@ FEWEST = 3
 class Finding:
     """One thing that was looked at.
 
-    Attributes
-    ----------
-    name
-        Of the subject, one word.
-    kind
-        MEND: something to mend. NOTE: so it is, and it costs. GOOD: in order.
-    what, costs, remedy
-        In words. They may quote what the machine says.
-    commands
-        Of a shell, that mend it, quoted.
-    source
-        Who says so, if it is neither the machine nor rclrt.
+    name: Of the subject, one word.
+    kind: MEND: something to mend. NOTE: so it is, and it costs. GOOD: in order.
+    what, costs, remedy: In words. They may quote what the machine says.
+    commands: Of a shell, that mend it, quoted.
+    source: Who says so, if it is neither the machine nor rclrt.
     """
 
     name: str
@@ -243,17 +236,12 @@ def cpu_set(text: str) -> frozenset[int]:
 class Costs:
     """What was measured here; None: it could not be.
 
-    Attributes
-    ----------
-    ordinary_us, urgent_us
-        p50 and p99 of how late a thread of SCHED_OTHER or SCHED_FIFO wakes up, beside busy
-        programs of SCHED_OTHER on the same CPU. The longest where there are too few for p99.
-    fault_us
-        Of a first touch of a page.
-    huge_fault_us
-        The same of a huge page.
-    clock_ns
-        Of a look at the clock.
+    ordinary_us, urgent_us: p50 and p99 of how late a thread of SCHED_OTHER or SCHED_FIFO wakes up,
+        beside busy programs of SCHED_OTHER on the same CPU. The longest where there are too few for
+        p99.
+    fault_us: Of a first touch of a page.
+    huge_fault_us: The same of a huge page.
+    clock_ns: Of a look at the clock.
     """
 
     ordinary_us: tuple[float, float] | None = None

@@ -202,10 +202,7 @@ class Elf:
 def read_elf(peek: Callable[[int, int], bytes]) -> Elf | None:
     """Return what is in a file; None: no ELF file of 64 bits, or a broken one.
 
-    Parameters
-    ----------
-    peek
-        Returns the bytes from an offset on, at most so many.
+    peek: Returns the bytes from an offset on, at most so many.
     """
     try:
         head = peek(0, 64)
@@ -295,10 +292,7 @@ def _libraries(system: System, program: str, elf: Elf) -> tuple[dict[str, str], 
 def program(system: System, path: str, built: tuple[str, ...] = ()) -> Found:
     """Whether `rclrt run` can reach a program.
 
-    Parameters
-    ----------
-    built
-        Versions of rclcpp, as "29.3", that `run` was built with; none: it was not built here.
+    built: Versions of rclcpp, as "29.3", that `run` was built with; none: it was not built here.
     """
     mode, name = system.mode(path), path.rpartition("/")[2]
     if not mode & 0o111:

@@ -34,17 +34,11 @@ MOST_KEPT = 1 << 18
 class Activity:
     """Records come in; numbers for each callback come out, in the order of `entries`.
 
-    Attributes
-    ----------
-    begin_ns
-        All records of jobs that have ended since are here.
-    totals, latest, newest
-        For each callback: counts, its largest lateness (NaN: no deadline), and its newest record;
-        `end_ns` of that is 0 while there is none.
-    first_ns
-        The earliest release; `NO_DEADLINE` while there is no record.
-    strange
-        Records that cannot be true, or of callbacks that do not exist.
+    begin_ns: All records of jobs that have ended since are here.
+    totals, latest, newest: For each callback: counts, its largest lateness (NaN: no deadline), and
+        its newest record; `end_ns` of that is 0 while there is none.
+    first_ns: The earliest release; `NO_DEADLINE` while there is no record.
+    strange: Records that cannot be true, or of callbacks that do not exist.
     """
 
     def __init__(self, window_ns: int, begin_ns: int) -> None:

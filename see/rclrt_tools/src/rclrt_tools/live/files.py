@@ -30,14 +30,9 @@ MAX_FILES = 65_536
 class Process:
     """Which process has written a file.
 
-    Attributes
-    ----------
-    namespace
-        Number of its PID namespace; 0: unknown.
-    born
-        When it began: field 22 of `/proc/<pid>/stat`, the low 32 bits.
-    file
-        The trace, if it was one in a directory of live traces.
+    namespace: Number of its PID namespace; 0: unknown.
+    born: When it began: field 22 of `/proc/<pid>/stat`, the low 32 bits.
+    file: The trace, if it was one in a directory of live traces.
     """
 
     number: int
@@ -64,10 +59,7 @@ class Process:
 def stat_of(folder: str) -> tuple[str, list[str]]:
     """Return the name of a process or thread in /proc, and its fields from the third of proc(5).
 
-    Raises
-    ------
-    OSError, IndexError
-        It has ended, or may not be looked at.
+    Raises OSError, IndexError: It has ended, or may not be looked at.
     """
     name, _, rest = proc_text(f"{folder}/stat").rpartition(")")
     return name.partition("(")[2], rest.split()
@@ -115,10 +107,7 @@ def printable(text: str) -> str:
 def open_file(path: Path) -> int:
     """Open a file that somebody else may have put there: no link, no pipe.
 
-    Raises
-    ------
-    OSError
-        It cannot be opened or is no regular file.
+    Raises OSError: It cannot be opened or is no regular file.
     """
     stream = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(stream).st_mode):
@@ -159,10 +148,7 @@ def live_files(places: Iterable[Path] | None = None) -> list[Path]:
 def has_lock(path: Path) -> bool:
     """Return whether a process holds the lock of a live trace, in whatever PID namespace.
 
-    Raises
-    ------
-    OSError
-        It cannot be opened, or is a link or a pipe.
+    Raises OSError: It cannot be opened, or is a link or a pipe.
     """
     with os.fdopen(open_file(path), "rb") as stream:
         try:
@@ -230,13 +216,9 @@ One = TypeVar("One", bound=OfProcess)
 class Running(Generic[One]):
     """Looks for live traces, and forgets those whose programs have ended.
 
-    Parameters
-    ----------
-    begin
-        Makes something of a file, or None if it is not wanted. What it raises of TraceError and
+    begin: Makes something of a file, or None if it is not wanted. What it raises of TraceError and
         OSError is told.
-    end
-        Gets it back when the program has ended, or with the reason when it cannot go on.
+    end: Gets it back when the program has ended, or with the reason when it cannot go on.
     """
 
     def __init__(

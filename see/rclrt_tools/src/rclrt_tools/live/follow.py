@@ -83,12 +83,8 @@ class Tail(_Growing):
 
     What was there when it was opened is passed over and counts as `earlier`.
 
-    Raises
-    ------
-    TraceError
-        The file is no trace, or not that of a process that runs.
-    OSError
-        It cannot be opened, or is a link or a pipe.
+    Raises TraceError: The file is no trace, or not that of a process that runs.
+    Raises OSError: It cannot be opened, or is a link or a pipe.
     """
 
     left_by = "ended"  # Its process leaves the file, however it ends.
@@ -113,10 +109,7 @@ class Tail(_Growing):
     def poll(self) -> Records:
         """Return the records that are new.
 
-        Raises
-        ------
-        TraceError
-            Somebody else has written into the file.
+        Raises TraceError: Somebody else has written into the file.
         """
         size = os.fstat(self._stream).st_size
         if size < self._known:
@@ -208,23 +201,14 @@ class _Ring:
 class Follower(_Growing):
     """A live trace and how far it has been read.
 
-    Attributes
-    ----------
-    header, process
-        Its writer. The executor and its model are known from the first `poll` on at the latest.
-    callbacks
-        Entries by id; grows. `entries` has the same as they are in the file, in its order.
-    missed
-        Records that were overwritten before they were read, from the first `poll` on.
-    earlier
-        Records that were overwritten before that.
+    header, process: Its writer. The executor and its model are known from the first `poll` on at
+        the latest.
+    callbacks: Entries by id; grows. `entries` has the same as they are in the file, in its order.
+    missed: Records that were overwritten before they were read, from the first `poll` on.
+    earlier: Records that were overwritten before that.
 
-    Raises
-    ------
-    TraceError
-        The file is no live trace.
-    OSError
-        It cannot be opened, or is a link or a pipe.
+    Raises TraceError: The file is no live trace.
+    Raises OSError: It cannot be opened, or is a link or a pipe.
     """
 
     left_by = "killed"  # A process that ends removes its file.
@@ -258,10 +242,7 @@ class Follower(_Growing):
     def poll(self) -> Records:
         """Return the records that are new, those of each thread in their order.
 
-        Raises
-        ------
-        TraceError
-            Somebody else has written into the file.
+        Raises TraceError: Somebody else has written into the file.
         """
         # The header first: it is complete before there are records.
         begin = read_process(self._stream)

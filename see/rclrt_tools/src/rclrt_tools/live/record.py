@@ -51,10 +51,7 @@ class Recording:
     def step(self) -> None:
         """Write what is new.
 
-        Raises
-        ------
-        TraceError, OSError
-            The live trace cannot be read, or the file not written.
+        Raises TraceError, OSError: The live trace cannot be read, or the file not written.
         """
         records = self.follower.poll()
         for entry in self.follower.entries[self._entries :]:
@@ -93,10 +90,7 @@ def record(
 
     Programs that have ended before are left alone: their live traces are files already.
 
-    Raises
-    ------
-    OSError
-        The folder cannot be made.
+    Raises OSError: The folder cannot be made.
     """
     folder.mkdir(parents=True, exist_ok=True)
     done: list[Recording] = []
@@ -159,12 +153,8 @@ def running(folder: Path) -> int:
 def start(folder: Path, options: list[str]) -> str:
     """Begin to record, and return what to say.
 
-    Raises
-    ------
-    ValueError
-        A recording into this folder runs, or it ended at once; the text says why.
-    OSError
-        The folder cannot be made or written.
+    Raises ValueError: A recording into this folder runs, or it ended at once; the text says why.
+    Raises OSError: The folder cannot be made or written.
     """
     if running(folder):
         raise ValueError(f"{folder}: process {running(folder)} records into it already")
@@ -189,10 +179,7 @@ def start(folder: Path, options: list[str]) -> str:
 def stop(folder: Path) -> str:
     """End the recording into a folder, and return what it said.
 
-    Raises
-    ------
-    ValueError
-        There is none, or it does not end.
+    Raises ValueError: There is none, or it does not end.
     """
     process = running(folder)
     if not process:

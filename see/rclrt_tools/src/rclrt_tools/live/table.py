@@ -56,20 +56,12 @@ def percent(value: Value) -> str:
 class Column:
     """One column.
 
-    Attributes
-    ----------
-    key
-        Of its values in a table.
-    importance
-        What does not fit is left out; the lowest is left out last. 0: always there.
-    width
-        Of a column that takes what is left: the least.
-    text
-        Of a value; right-aligned unless the values are texts.
-    bad
-        Whether a value wants to be seen.
-    is_name
-        Texts that are too long are cut so that those that differ look different.
+    key: Of its values in a table.
+    importance: What does not fit is left out; the lowest is left out last. 0: always there.
+    width: Of a column that takes what is left: the least.
+    text: Of a value; right-aligned unless the values are texts.
+    bad: Whether a value wants to be seen.
+    is_name: Texts that are too long are cut so that those that differ look different.
     """
 
     key: str
@@ -91,18 +83,11 @@ class Column:
 class Table:
     """Columns, and for each key as many values as there are rows.
 
-    Attributes
-    ----------
-    stretched
-        The key of the column that takes what is left of a line.
-    searched
-        The keys that a filter looks at.
-    first
-        The key that it is sorted by at first.
-    busy
-        The key that is 0 in rows of no interest; none: all are.
-    folds
-        The key that is true in rows that only a filter shows; none: there are none.
+    stretched: The key of the column that takes what is left of a line.
+    searched: The keys that a filter looks at.
+    first: The key that it is sorted by at first.
+    busy: The key that is 0 in rows of no interest; none: all are.
+    folds: The key that is true in rows that only a filter shows; none: there are none.
     """
 
     title: str

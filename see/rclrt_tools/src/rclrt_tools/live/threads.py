@@ -20,24 +20,14 @@ WORKER = "rclrt worker"
 class Thread:
     """One thread.
 
-    Attributes
-    ----------
-    state
-        The letter of the kernel: R runs or could, S sleeps, D waits for a device, ...
-    priority
-        Of fifo and rr 1 to 99, of other and batch the nice value, else None.
-    cpus
-        That it may use, as `0-3,6`.
-    cpu
-        The one that it used last.
-    cpu_ns
-        CPU time since it began.
-    preempted
-        How often it has lost its CPU unwillingly.
-    slept
-        How often it has given up its CPU to wait for something.
-    born
-        When it began, in ticks of the kernel since the machine started.
+    state: The letter of the kernel: R runs or could, S sleeps, D waits for a device, ...
+    priority: Of fifo and rr 1 to 99, of other and batch the nice value, else None.
+    cpus: That it may use, as `0-3,6`.
+    cpu: The one that it used last.
+    cpu_ns: CPU time since it began.
+    preempted: How often it has lost its CPU unwillingly.
+    slept: How often it has given up its CPU to wait for something.
+    born: When it began, in ticks of the kernel since the machine started.
     """
 
     number: int
@@ -109,10 +99,7 @@ def ranges(cpus: Iterable[int]) -> str:
 def cpus_in(text: str) -> tuple[int, ...]:
     """Return CPUs from what the kernel writes.
 
-    Raises
-    ------
-    ValueError
-        It is none of its lists.
+    Raises ValueError: It is none of its lists.
     """
     pairs = [part.partition("-") for part in text.strip().split(",")]
     return tuple(cpu for a, _, b in pairs for cpu in range(int(a), int(b or a) + 1))

@@ -38,14 +38,10 @@ MAX_ENDED = 200
 class Watched:
     """One executor.
 
-    Attributes
-    ----------
-    state
-        `runs`; `elsewhere`: in a container, so the kernel cannot be asked; `killed`: its process
+    state: `runs`; `elsewhere`: in a container, so the kernel cannot be asked; `killed`: its process
         has ended and left its live trace; `ended`: it has removed that, or was under the probe;
         `unreadable`.
-    lost
-        Records that were overwritten before they were read, without those before the first look.
+    lost: Records that were overwritten before they were read, without those before the first look.
     """
 
     path: Path
@@ -84,16 +80,11 @@ class ThreadUse:
 class Snapshot:
     """All at one time.
 
-    Attributes
-    ----------
-    recent, cpu
-        For each executor that is read, what its callbacks did; share of a CPU of each process.
-    unreadable
-        Paths and why.
-    chains
-        Of a model, if one was given, and what is not as it says: callback, text, how often.
-    outside
-        Processes that were started without us.
+    recent, cpu: For each executor that is read, what its callbacks did; share of a CPU of each
+        process.
+    unreadable: Paths and why.
+    chains: Of a model, if one was given, and what is not as it says: callback, text, how often.
+    outside: Processes that were started without us.
     """
 
     now_ns: int
@@ -131,10 +122,7 @@ class Chains(Protocol):
 class Watch:
     """Call `poll` again and again, and `snapshot` when the numbers are wanted.
 
-    Attributes
-    ----------
-    pause_ns
-        When to call `poll` again.
+    pause_ns: When to call `poll` again.
     """
 
     def __init__(

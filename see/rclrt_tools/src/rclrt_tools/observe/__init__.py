@@ -24,19 +24,11 @@ def observe(
 ) -> Observed:
     """Return a model of all executors that wrote these traces.
 
-    Parameters
-    ----------
-    traces
-        Each with a name for its executor.
-    schema
-        What `rclrt_analysis.model.model_schema()` returns.
-    executor
-        Kind of the executors whose trace does not say it.
+    traces: Each with a name for its executor.
+    schema: What `rclrt_analysis.model.model_schema()` returns.
+    executor: Kind of the executors whose trace does not say it.
 
-    Raises
-    ------
-    ValueError
-        No job has ended, or files of one executor contradict each other.
+    Raises ValueError: No job has ended, or files of one executor contradict each other.
     """
     observed = build(parts_of(traces), traces[0][0], executor)
     if not observed.content["callbacks"]:

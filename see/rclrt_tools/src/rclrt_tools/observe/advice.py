@@ -42,13 +42,9 @@ overloaded: then ever more jobs wait."""
 class Proposal:
     """The system under our executors with some priorities.
 
-    Attributes
-    ----------
-    ways
-        By name of the callback: the longest time in `run` from the release of what has led to a job
-        to the end of that job, ns.
-    late
-        Callbacks that had not always ended after a period of what has led to them.
+    ways: By name of the callback: the longest time in `run` from the release of what has led to a
+        job to the end of that job, ns.
+    late: Callbacks that had not always ended after a period of what has led to them.
     """
 
     system: System
@@ -62,19 +58,12 @@ class Proposal:
 class Advice:
     """The system under our executors.
 
-    Attributes
-    ----------
-    instead
-        With the priorities that the program had given itself, where those are not kept.
-    is_own
-        Whether these are the priorities that the program had given itself.
-    observed, ways
-        By name of the callback: the longest response seen, and that since the release of what has
-        led to the job, ns.
-    doubts
-        Why its bounds may be wrong: what is wrong with the records.
-    left_out
-        Names of callbacks that are not in it.
+    instead: With the priorities that the program had given itself, where those are not kept.
+    is_own: Whether these are the priorities that the program had given itself.
+    observed, ways: By name of the callback: the longest response seen, and that since the release
+        of what has led to the job, ns.
+    doubts: Why its bounds may be wrong: what is wrong with the records.
+    left_out: Names of callbacks that are not in it.
     """
 
     chosen: Proposal
@@ -108,28 +97,16 @@ def advise(
     Priorities that the program has given itself are kept, unless fewer callbacks are late with
     priorities by rate.
 
-    Parameters
-    ----------
-    kind
-        Of our executors: each of those observed becomes one.
-    cores
-        Of all executors. Without: those that were in force.
-    overheads
-        What `./rclrt model calibrate` has measured, ns.
-    factor, spare
-        The longest execution times observed are taken to be so many times as long, and so many ns
-        longer.
-    duration
-        Of a simulation, ns; shorter if there are too many releases.
+    kind: Of our executors: each of those observed becomes one.
+    cores: Of all executors. Without: those that were in force.
+    overheads: What `./rclrt model calibrate` has measured, ns.
+    factor, spare: The longest execution times observed are taken to be so many times as long, and
+        so many ns longer.
+    duration: Of a simulation, ns; shorter if there are too many releases.
 
-    Raises
-    ------
-    ValueError
-        No job has ended.
-    ModelError
-        The observation contradicts itself.
-    SimulationError
-        It cannot be simulated.
+    Raises ValueError: No job has ended.
+    Raises ModelError: The observation contradicts itself.
+    Raises SimulationError: It cannot be simulated.
     """
     left_out: list[str] = []
     parts = [_without_ours(part, left_out) for part in parts_of(traces)]
@@ -195,15 +172,9 @@ def opened(
     Its executors are open, its callbacks have no priorities, and the CPUs are those that were in
     force. `doubts` says what is wrong with the records.
 
-    Parameters
-    ----------
-    overheads
-        What `./rclrt model calibrate` has measured, ns.
+    overheads: What `./rclrt model calibrate` has measured, ns.
 
-    Raises
-    ------
-    ValueError
-        No job has ended, or files of one executor contradict each other.
+    Raises ValueError: No job has ended, or files of one executor contradict each other.
     """
     parts = [_without_ours(part, []) for part in parts_of(traces)]
     plain = build(parts, traces[0][0], "isolated", with_idle=False)

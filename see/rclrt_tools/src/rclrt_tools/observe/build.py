@@ -251,13 +251,9 @@ def build(
 ) -> Observed:
     """Return the model; see `rclrt_tools.observe.observe`.
 
-    Parameters
-    ----------
-    with_idle
-        Whether times in which jobs were not ready, or were and none ran, are in the model, and the
-        longest way of a message. They are those of other programs, above all.
-    with_ways
-        Whether it says how long jobs took since the release of what has led to them.
+    with_idle: Whether times in which jobs were not ready, or were and none ran, are in the model,
+        and the longest way of a message. They are those of other programs, above all.
+    with_ways: Whether it says how long jobs took since the release of what has led to them.
     """
     builder = Builder(parts, executor, with_idle)
     observed = Observed({"name": name[:MOST_NAME] or "observed"})

@@ -23,21 +23,14 @@ ODD = np.uint64(0x9E3779B97F4A7C15)
 class Causes:
     """What releases jobs.
 
-    Attributes
-    ----------
-    edges
-        How many jobs of the second callback one job of the first releases at most.
-    outside
-        By callback: when jobs were released by what is in no trace, sorted.
-    unknown
-        By callback: how many jobs were released nobody knows by what.
-    transport
-        Longest time from a publication, or the end of the job it was in, to the release, ns.
+    edges: How many jobs of the second callback one job of the first releases at most.
+    outside: By callback: when jobs were released by what is in no trace, sorted.
+    unknown: By callback: how many jobs were released nobody knows by what.
+    transport: Longest time from a publication, or the end of the job it was in, to the release, ns.
         Without the time in which the reader's executor, or its CPUs, had other jobs.
-    missing
-        By callback: executors of its process that released jobs of it, and whose trace is not here.
-    circle
-        Callbacks that release each other; what they release of each other is in `outside`.
+    missing: By callback: executors of its process that released jobs of it, and whose trace is not
+        here.
+    circle: Callbacks that release each other; what they release of each other is in `outside`.
     """
 
     edges: dict[tuple[Key, Key], int] = field(default_factory=dict)
@@ -81,10 +74,7 @@ class _Publications:
 class _Hindered:
     """When all threads of a reader's executor, or all of its CPUs, had jobs.
 
-    Parameters
-    ----------
-    by_cpus
-        When all of some CPUs had jobs, by clock and mask: kept for other readers.
+    by_cpus: When all of some CPUs had jobs, by clock and mask: kept for other readers.
     """
 
     def __init__(
@@ -114,10 +104,7 @@ def _mix(records: Records) -> Ints:
 def causes_of(parts: Sequence[Part], timers: set[Key], longest: bool = True) -> Causes:
     """Return what releases the jobs of all callbacks that are no timers.
 
-    Parameters
-    ----------
-    longest
-        Whether `transport` is the longest time where readers run in real time. Others may have
+    longest: Whether `transport` is the longest time where readers run in real time. Others may have
         waited for other programs: of them it is the median of the messages whose arrival is known,
         or else of those that were seen soonest.
     """

@@ -28,16 +28,11 @@ LEAST = 3
 class Join:
     """Inputs of a node that wait for each other.
 
-    Attributes
-    ----------
-    inputs
-        Numbers of the callbacks in their part: those that were the last to come at times. One alone
-        waits for none of the others, as far as anybody can see.
-    perhaps
-        Inputs that have never published, and of which there was a message before each publication.
-        Nobody can see whether they are waited for.
-    work
-        The longest that all jobs from one publication to the next took together, ns.
+    inputs: Numbers of the callbacks in their part: those that were the last to come at times. One
+        alone waits for none of the others, as far as anybody can see.
+    perhaps: Inputs that have never published, and of which there was a message before each
+        publication. Nobody can see whether they are waited for.
+    work: The longest that all jobs from one publication to the next took together, ns.
     """
 
     node: str
@@ -123,11 +118,8 @@ def _join(jobs: Sequence[Ran], node: str, ours: list[int], quiet: list[int]) -> 
 def merge(observed: Observed, name: str, members: Sequence[str], wcet: int) -> bool:
     """Make one callback of some: it works once all of their messages have come.
 
-    Returns
-    -------
-    bool
-        False if these cannot be one: they differ in how they run, or something from outside of the
-        model releases them, or a plan could not tell them from others.
+    bool: False if these cannot be one: they differ in how they run, or something from outside of
+        the model releases them, or a plan could not tell them from others.
     """
     callbacks = observed.content["callbacks"]
     found = [one for one in callbacks if one["name"] in members]

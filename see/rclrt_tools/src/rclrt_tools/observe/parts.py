@@ -19,22 +19,14 @@ from rclrt_tools.trace.layout import is_sane
 class Observed:
     """A model in the making.
 
-    Attributes
-    ----------
-    content
-        As in a model file.
-    remarks
-        By place in `content["callbacks"]`: what the records say besides.
-    responses
-        By name of the callback: the longest time from the release of a job to its end, ns.
-    ways
-        The same from the release of what has led to the job, where that was asked for.
-    priorities
-        By name of the callback: its priority, if all of its jobs ran under SCHED_FIFO or SCHED_RR.
-    silent
-        Names of callbacks of which no job ran.
-    doubts
-        Reasons for no verdict that hold under any executor: what is wrong with the records.
+    content: As in a model file.
+    remarks: By place in `content["callbacks"]`: what the records say besides.
+    responses: By name of the callback: the longest time from the release of a job to its end, ns.
+    ways: The same from the release of what has led to the job, where that was asked for.
+    priorities: By name of the callback: its priority, if all of its jobs ran under SCHED_FIFO or
+        SCHED_RR.
+    silent: Names of callbacks of which no job ran.
+    doubts: Reasons for no verdict that hold under any executor: what is wrong with the records.
     """
 
     content: dict[str, Any]
@@ -56,12 +48,9 @@ Key = tuple[int, int]
 class Part:
     """One executor.
 
-    Attributes
-    ----------
-    ran, lost, published
-        Records by callback: of jobs that ran, of jobs that did not, of publications.
-    wrong
-        How many records contradict themselves; they are in none of these.
+    ran, lost, published: Records by callback: of jobs that ran, of jobs that did not, of
+        publications.
+    wrong: How many records contradict themselves; they are in none of these.
     """
 
     name: str
@@ -91,15 +80,9 @@ class Part:
 def parts_of(traces: Sequence[tuple[str, Trace]]) -> list[Part]:
     """Return the executors; several files of one, as rotation leaves them, count as one.
 
-    Parameters
-    ----------
-    traces
-        Each with a name for its executor.
+    traces: Each with a name for its executor.
 
-    Raises
-    ------
-    ValueError
-        Two files of one executor contradict each other.
+    Raises ValueError: Two files of one executor contradict each other.
     """
     together: dict[object, list[tuple[str, Trace]]] = {}
     for number, (name, trace) in enumerate(traces):

@@ -44,14 +44,9 @@ def scheduling_of(
 ) -> Scheduling:
     """Return how the callbacks of a part were scheduled.
 
-    Parameters
-    ----------
-    label
-        Name of the executor.
-    timers
-        Ids of its timers.
-    kind
-        Of executor, if the trace does not say.
+    label: Name of the executor.
+    timers: Ids of its timers.
+    kind: Of executor, if the trace does not say.
     """
     found = Scheduling()
     doubt = found.doubts.append

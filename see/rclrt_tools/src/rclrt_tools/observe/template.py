@@ -19,10 +19,7 @@ HAVE_NICE = (layout.POLICY_OTHER, layout.POLICY_BATCH)
 def to_template(parts: Sequence[Part], running: Mapping[int, Sequence[Thread]]) -> str:
     """Return the file.
 
-    Parameters
-    ----------
-    running
-        By process: its threads, if it runs.
+    running: By process: its threads, if it runs.
     """
     head = [
         "# What runs now, by rclrt trace template. An entry that stays is what is in force;",

@@ -33,12 +33,8 @@ def grid(release: Ints) -> int:
 def arrivals(release: Ints, span: int) -> tuple[int, int]:
     """Return the least gap, or a period and a jitter that all arrivals fit into.
 
-    Parameters
-    ----------
-    release
-        Sorted, not empty.
-    span
-        Of the whole trace: what came once, or in one burst, came once in this time.
+    release: Sorted, not empty.
+    span: Of the whole trace: what came once, or in one burst, came once in this time.
     """
     apart = int(release[-1] - release[0])
     if apart < BURST * span or len(release) == 1:
@@ -137,10 +133,7 @@ def taken_of(parts: Sequence[Part], least: int) -> tuple[int, int] | None:
     None as well if it is so much in all windows that a callback must have slept, or another program
     runs all the time.
 
-    Parameters
-    ----------
-    least
-        What each job costs besides, at least.
+    least: What each job costs besides, at least.
     """
     by_cpu: dict[tuple[bytes, int], list[Records]] = {}
     for part in parts:

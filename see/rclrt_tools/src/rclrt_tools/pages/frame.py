@@ -59,10 +59,7 @@ COLUMNS = ("row", "start", "wait", "run", "due", "by", "cpu_ns", "info", "thread
 class Chunk:
     """Consecutive jobs.
 
-    Attributes
-    ----------
-    about
-        Begin and end in ns, number of jobs, a unit of its times in ns, the first start.
+    about: Begin and end in ns, number of jobs, a unit of its times in ns, the first start.
     """
 
     about: list[int]

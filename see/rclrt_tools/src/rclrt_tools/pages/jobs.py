@@ -68,17 +68,12 @@ class Density:
 class Jobs:
     """Everything a page shows of a run; times in ns of the clock of the records.
 
-    Attributes
-    ----------
-    worst_at
-        Of each callback: release and end of its worst job; of the latest one if it has deadlines.
-    stated
-        Whether somebody has stated a deadline for the callback, so far as records say: they are as
-        long for all of its jobs, and not those of the jobs that released them.
-    kept
-        Jobs in detail by start, and of each its callback and the job that released it (or -1).
-    windows
-        Outside of these there is no detail. Empty: all is there.
+    worst_at: Of each callback: release and end of its worst job; of the latest one if it has
+        deadlines.
+    stated: Whether somebody has stated a deadline for the callback, so far as records say: they are
+        as long for all of its jobs, and not those of the jobs that released them.
+    kept: Jobs in detail by start, and of each its callback and the job that released it (or -1).
+    windows: Outside of these there is no detail. Empty: all is there.
     """
 
     begin: int
@@ -137,10 +132,7 @@ def number_of(
 def collect(timeline: Timeline, summary: Summary) -> Jobs:
     """Return the run.
 
-    Raises
-    ------
-    TraceError
-        There is nothing to show, or there are too many callbacks.
+    Raises TraceError: There is nothing to show, or there are too many callbacks.
     """
     if summary.first is None or summary.last is None:
         raise TraceError("no records, so there is nothing to show")

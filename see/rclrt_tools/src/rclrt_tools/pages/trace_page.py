@@ -38,15 +38,9 @@ def make_page(
 ) -> str:
     """Return the page of a run.
 
-    Parameters
-    ----------
-    paths, system
-        The same files again, and a model to hold them against.
+    paths, system: The same files again, and a model to hold them against.
 
-    Raises
-    ------
-    TraceError
-        There is nothing to show, or the files do not say enough for the model.
+    Raises TraceError: There is nothing to show, or the files do not say enough for the model.
     """
     timeline = Timeline(sources)
     summary = summarize(timeline)
@@ -103,10 +97,7 @@ def make_page(
 def page_of_run(run: Run) -> str:
     """Return the page of a simulated run, held against its model.
 
-    Raises
-    ------
-    TraceError
-        Nothing ran.
+    Raises TraceError: Nothing ran.
     """
     with tempfile.TemporaryDirectory() as folder:
         paths = []

@@ -106,11 +106,8 @@ class BackgroundLoad:
     Each has a session of its own, so that the kernel counts it by itself (sched_autogroup). They do
     not outlive this process, however it ends (where there is setpriv), nor ten minutes of CPU time.
 
-    Raises
-    ------
-    ProgramError
-        At the end of the block, if one of them was ended by somebody else: what was measured is
-        not what it says.
+    Raises ProgramError: At the end of the block, if one of them was ended by somebody else: what
+        was measured is not what it says.
     """
 
     def __init__(self, cpus: Iterable[int], each: int = PROCESSES_A_CPU) -> None:

@@ -239,13 +239,9 @@ def timelines(measurements: Sequence[Measurement]) -> list[Drawn]:
 class Verdict:
     """What the reader sees first.
 
-    Attributes
-    ----------
-    best
-        The measurements of the executor whose hot path is shortest when it matters: beside the
+    best: The measurements of the executor whose hot path is shortest when it matters: beside the
         load, if that was measured.
-    worst
-        Those of the one whose hot path is longest then; empty if there was one executor only.
+    worst: Those of the one whose hot path is longest then; empty if there was one executor only.
     """
 
     best: list[Measurement]

@@ -111,10 +111,7 @@ class Program:
     def check(self, executors: Sequence[str]) -> None:
         """Ask the program whether it could run the scenario; it knows all rules of the format.
 
-        Raises
-        ------
-        ProgramError
-            It could not; the text names file, line and column.
+        Raises ProgramError: It could not; the text names file, line and column.
         """
         for executor in executors:
             name, _ = split_priority(executor)
@@ -159,15 +156,9 @@ class Program:
     ) -> Report:
         """Run the scenario once under an executor.
 
-        Returns
-        -------
-        Report
-            Complete also after an interrupt, but shorter.
+        Report: Complete also after an interrupt, but shorter.
 
-        Raises
-        ------
-        ProgramError
-            It failed, or did not end in time.
+        Raises ProgramError: It failed, or did not end in time.
         """
         command = self.command(executor, seconds, work_ms)
         with tempfile.TemporaryDirectory(prefix="rclrt-") as name:

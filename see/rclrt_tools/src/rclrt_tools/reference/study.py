@@ -47,20 +47,12 @@ class Slice:
 def make_schedule(rows: Sequence[Row], available_s: float, overhead_s: float) -> list[Slice]:
     """Divide a time among rows.
 
-    Parameters
-    ----------
-    rows
-        Without repetition.
-    available_s
-        Time for all slices, s.
-    overhead_s
-        What a slice takes besides the time it measures, s.
+    rows: Without repetition.
+    available_s: Time for all slices, s.
+    overhead_s: What a slice takes besides the time it measures, s.
 
-    Returns
-    -------
-    list of Slice
-        As many rounds as leave slices of `GOOD_SLICE_S` and `GOOD_TOTAL_S` for each row, at
-        most `MAX_ROUNDS`; each round begins with another one. Slices are never shorter than
+    list of Slice: As many rounds as leave slices of `GOOD_SLICE_S` and `GOOD_TOTAL_S` for each row,
+        at most `MAX_ROUNDS`; each round begins with another one. Slices are never shorter than
         `MIN_SLICE_S`, whatever the time.
     """
     seconds = MIN_SLICE_S
@@ -184,22 +176,13 @@ def conduct(
 ) -> Study:
     """Run everything. Returns early, with what there is, after an interrupt.
 
-    Parameters
-    ----------
-    duration_s
-        For all of it, calibration and starts included, s.
-    cpus
-        How many the programs may use.
-    say
-        Is told what happens next.
-    background
-        The load of rows with `BACKGROUND`.
+    duration_s: For all of it, calibration and starts included, s.
+    cpus: How many the programs may use.
+    say: Is told what happens next.
+    background: The load of rows with `BACKGROUND`.
 
-    Raises
-    ------
-    ProgramError
-        The scenario or an option was refused: no executor could have run. Or the interrupt came
-        before anything was measured.
+    Raises ProgramError: The scenario or an option was refused: no executor could have run. Or the
+        interrupt came before anything was measured.
     """
     began = time.monotonic()
     others_s = environment.busy_cpu_s() - environment.own_cpu_s()

@@ -90,12 +90,8 @@ class TraceError(Exception):
 class Header:
     """The writer of the records; 0 stands for what is unknown.
 
-    Attributes
-    ----------
-    boot_id
-        Of the kernel: files of one boot have one clock. All 0 when simulated.
-    clock_offset_ns
-        CLOCK_REALTIME minus the clock of the records.
+    boot_id: Of the kernel: files of one boot have one clock. All 0 when simulated.
+    clock_offset_ns: CLOCK_REALTIME minus the clock of the records.
     """
 
     boot_id: bytes = bytes(16)
@@ -111,14 +107,9 @@ class Header:
 class Entry:
     """What a file says of one callback.
 
-    Attributes
-    ----------
-    group
-        Callbacks with the same number share a group.
-    parallelism
-        How many jobs of the group may run at once; 0: unknown.
-    period_ns
-        Of a timer; -1 for all others.
+    group: Callbacks with the same number share a group.
+    parallelism: How many jobs of the group may run at once; 0: unknown.
+    period_ns: Of a timer; -1 for all others.
     """
 
     name: str
@@ -133,16 +124,10 @@ class Entry:
 class Trace:
     """What a file holds.
 
-    Attributes
-    ----------
-    callbacks
-        By the id in their records; every record has an entry.
-    records
-        Shape (n,), of type `RECORD`, in the order of the file.
-    dropped
-        Records that are missing because nobody read them in time.
-    notes
-        Remarks for people, by callback; of the whole file by `NO_CALLBACK`.
+    callbacks: By the id in their records; every record has an entry.
+    records: Shape (n,), of type `RECORD`, in the order of the file.
+    dropped: Records that are missing because nobody read them in time.
+    notes: Remarks for people, by callback; of the whole file by `NO_CALLBACK`.
     """
 
     callbacks: Mapping[int, Entry]
@@ -249,12 +234,8 @@ ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB8665
 def ring_records(slots: Records, capacity: int, head: int, newer: int) -> Records:
     """Return the records of a ring that are whole, oldest first.
 
-    Parameters
-    ----------
-    slots
-        The first of its `capacity` slots; the file may end before the last.
-    head, newer
-        Records written so far, before and after the slots were copied.
+    slots: The first of its `capacity` slots; the file may end before the last.
+    head, newer: Records written so far, before and after the slots were copied.
     """
     first = max(0, max(head, newer) - capacity + 1)
     place = (first % capacity + np.arange(max(0, head - first), dtype=np.int64)) % capacity

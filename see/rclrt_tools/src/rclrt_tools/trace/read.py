@@ -60,19 +60,11 @@ class Callbacks(dict[int, Entry]):
 class TraceReader:
     """An open trace file, of which everything is known but the records.
 
-    Attributes
-    ----------
-    callbacks
-        By id. Grows while `blocks` meets callbacks without an entry.
-    dropped, header, notes
-        See `Trace`.
-    count
-        How many records there are, before doubles are left out.
+    callbacks: By id. Grows while `blocks` meets callbacks without an entry.
+    dropped, header, notes: See `Trace`.
+    count: How many records there are, before doubles are left out.
 
-    Raises
-    ------
-    TraceError
-        The file cannot be read or is no trace; the text names the byte.
+    Raises TraceError: The file cannot be read or is no trace; the text names the byte.
     """
 
     def __init__(self, path: Path) -> None:
@@ -295,10 +287,7 @@ class TraceReader:
 def named_traces(paths: list[Path]) -> list[tuple[str, Trace]]:
     """Return the content of trace files, and of those in folders, each with a name for it.
 
-    Raises
-    ------
-    TraceError
-        One cannot be read, or there is none.
+    Raises TraceError: One cannot be read, or there is none.
     """
     try:
         files = trace_files(paths)
@@ -318,15 +307,9 @@ def read_trace(path: Path, before: int = 0) -> Trace:
     A record that was cut short is left out. So are the doubles of records that are in the ring of
     their thread and were written to the file as well.
 
-    Parameters
-    ----------
-    before
-        How many records have been read of other files.
+    before: How many records have been read of other files.
 
-    Raises
-    ------
-    TraceError
-        It cannot be read, or is no trace, or there is too much in it.
+    Raises TraceError: It cannot be read, or is no trace, or there is too much in it.
     """
     with TraceReader(path) as reader:
         if reader.count + before > MAX_IN_MEMORY:

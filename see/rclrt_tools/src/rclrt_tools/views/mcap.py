@@ -265,10 +265,7 @@ def write_mcap(timeline: Timeline, path: Path) -> int:
     Times are those of CLOCK_REALTIME, as it was when the first trace was made. What would be before
     1970, which only an offset makes, is left out.
 
-    Raises
-    ------
-    ValueError
-        There are more callbacks than a file can hold.
+    Raises ValueError: There are more callbacks than a file can hold.
     """
     count = 0
     clock = timeline.sources[0].header.clock_offset_ns if timeline.sources else 0

@@ -14,12 +14,8 @@ from rclrt_tools.trace import TraceError, TraceReader, layout
 class Process:
     """One process of a folder.
 
-    Attributes
-    ----------
-    callbacks
-        How many have run.
-    missing
-        What could not be seen, in the words of the probe.
+    callbacks: How many have run.
+    missing: What could not be seen, in the words of the probe.
     """
 
     name: str

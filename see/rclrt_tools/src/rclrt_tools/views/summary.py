@@ -112,14 +112,9 @@ def _rounded(values: Ints, bits: int) -> Ints:
 class Row:
     """One callback.
 
-    Attributes
-    ----------
-    times
-        From the release to the end; CPU time of jobs that were measured; from ready to started.
-    waited
-        How many jobs found their group busy, and how many found no thread.
-    blockers
-        How many of them waited for a job of which callback.
+    times: From the release to the end; CPU time of jobs that were measured; from ready to started.
+    waited: How many jobs found their group busy, and how many found no thread.
+    blockers: How many of them waited for a job of which callback.
     """
 
     label: str

@@ -42,12 +42,8 @@ class Source:
 class Batch:
     """Some records in the order of `ready_ns`.
 
-    Attributes
-    ----------
-    source
-        Shape (n,), of each record the number of its source.
-    horizon
-        No record of a later batch was ready before, as far as `MOST_WAITING` allows.
+    source: Shape (n,), of each record the number of its source.
+    horizon: No record of a later batch was ready before, as far as `MOST_WAITING` allows.
     """
 
     records: Records
@@ -60,19 +56,12 @@ def open_sources(
 ) -> list[Source]:
     """Open trace files that share a clock, or are given one.
 
-    Parameters
-    ----------
-    offsets
-        Added to the times of these files, ns.
-    wall_clock
-        Files of different boots are put together by CLOCK_REALTIME, as it was when each was made.
+    offsets: Added to the times of these files, ns.
+    wall_clock: Files of different boots are put together by CLOCK_REALTIME, as it was when each was
+        made.
 
-    Raises
-    ------
-    TraceError
-        A file cannot be read.
-    ValueError
-        Files are of different boots, and nothing says how their clocks differ.
+    Raises TraceError: A file cannot be read.
+    Raises ValueError: Files are of different boots, and nothing says how their clocks differ.
     """
     offsets = offsets or {}
     readers: list[TraceReader] = []
@@ -110,10 +99,7 @@ def close(readers: Sequence[TraceReader | Source]) -> None:
 class Timeline:
     """The records of all sources.
 
-    Attributes
-    ----------
-    wrong
-        How many records were left out because they contradict themselves. Counts while `batches`
+    wrong: How many records were left out because they contradict themselves. Counts while `batches`
         runs.
     """
 
@@ -186,10 +172,7 @@ Ints = npt.NDArray[np.int64]
 class Numbers:
     """Callbacks, numbered from 0: by source, then by id.
 
-    Attributes
-    ----------
-    callbacks
-        The source and the id of each.
+    callbacks: The source and the id of each.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:

@@ -105,10 +105,7 @@ class Marks:
 class Template:
     """Packets that differ in numbers only.
 
-    Parameters
-    ----------
-    fill
-        Sets the fields of a packet; what differs it takes from the marks.
+    fill: Sets the fields of a packet; what differs it takes from the marks.
     """
 
     def __init__(self, fill: Callable[[TracePacket, Marks], None]) -> None:

@@ -35,12 +35,8 @@ class CallbackSeen:
 class Broken:
     """An assumption that does not hold, and whose proofs it breaks.
 
-    Attributes
-    ----------
-    text
-        With the worst value so far.
-    chains
-        All whose bound has the assumption in it.
+    text: With the worst value so far.
+    chains: All whose bound has the assumption in it.
     """
 
     callback: str
@@ -157,12 +153,8 @@ class Assumptions:
     def foreign(self, kind: str, who: str, text: str, callback: str = "") -> None:
         """Note something that is no job of a callback of the model.
 
-        Parameters
-        ----------
-        kind
-            "thread" or "stranger".
-        callback
-            Whose core it concerns; "": any.
+        kind: "thread" or "stranger".
+        callback: Whose core it concerns; "": any.
         """
         known = self.system.callback_of.get(callback)
         chains = self._chains(known) if known else tuple(c.name for c in self.system.chains)

@@ -36,19 +36,13 @@ KEPT = 10_000
 class Seen:
     """What was seen of a chain; times in ns.
 
-    Attributes
-    ----------
-    last, worst
-        Of instances; None: there was none yet.
-    worst_path
-        The jobs of the worst one, the first callback's first.
-    in_a_row, most_in_a_row, peak
-        Misses without an instance in time between them: now, at most, at most since `take_peak`.
-    silences
-        Times in which nothing new came out for `silent_after`.
-    left_out
-        Outputs that used new data of this chain, which were not the last to come: `join: last`
-        counts none of them.
+    last, worst: Of instances; None: there was none yet.
+    worst_path: The jobs of the worst one, the first callback's first.
+    in_a_row, most_in_a_row, peak: Misses without an instance in time between them: now, at most, at
+        most since `take_peak`.
+    silences: Times in which nothing new came out for `silent_after`.
+    left_out: Outputs that used new data of this chain, which were not the last to come: `join:
+        last` counts none of them.
     """
 
     count: int = 0
@@ -129,10 +123,7 @@ class ChainWatch:
     ) -> None:
         """Take what is new of one executor, in any order.
 
-        Parameters
-        ----------
-        whole
-            Whether nothing came before what is there of it now and since.
+        whole: Whether nothing came before what is there of it now and since.
         """
         for publication in publications:
             self._sent[publication.message] = publication

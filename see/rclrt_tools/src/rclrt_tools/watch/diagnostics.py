@@ -65,10 +65,7 @@ def statuses(watch: Watch) -> list[Status]:
 class Publisher:
     """A ROS node that publishes the statuses of a watch.
 
-    Raises
-    ------
-    ModuleNotFoundError
-        There is no rclpy, or no diagnostic_msgs.
+    Raises ModuleNotFoundError: There is no rclpy, or no diagnostic_msgs.
     """
 
     def __init__(self, watch: Watch) -> None:

@@ -25,20 +25,12 @@ COLUMNS = (
 class Job:
     """A job that ran, or jobs that were given up; times in ns.
 
-    Attributes
-    ----------
-    by
-        The job that has published what released it, in the same process; None: unknown or none.
-    by_callback
-        Its callback, if both are of one executor; "" if not known.
-    message
-        What it took; None: nobody has said which.
-    on
-        The CPU on which it started.
-    ran
-        False: `count` jobs were dropped or skipped.
-    input
-        The executor's name of the callback, if the model's stands for several; else "".
+    by: The job that has published what released it, in the same process; None: unknown or none.
+    by_callback: Its callback, if both are of one executor; "" if not known.
+    message: What it took; None: nobody has said which.
+    on: The CPU on which it started.
+    ran: False: `count` jobs were dropped or skipped.
+    input: The executor's name of the callback, if the model's stands for several; else "".
     """
 
     callback: str
@@ -76,10 +68,7 @@ def read(
 ) -> tuple[list[Job], list[Publication]]:
     """Return what records of one executor say, in their order.
 
-    Parameters
-    ----------
-    name_of
-        Gives the name in the model for that of the executor.
+    name_of: Gives the name in the model for that of the executor.
     """
     names = {id_: name_of(entry.name) for id_, entry in callbacks.items()}
     inputs = {id_: e.name if names[id_] != e.name else "" for id_, e in callbacks.items()}
@@ -136,15 +125,9 @@ class JoinWatch:
     keep their message for later bring out nothing; the one with which the last input comes works
     with all that was kept.
 
-    Parameters
-    ----------
-    inputs
-        How many there are.
-    whole
-        Whether its first job is its first one: nothing was kept before.
+    inputs: How many there are.
+    whole: Whether its first job is its first one: nothing was kept before.
 
-    Notes
-    -----
     What was kept before the first record is found out from what follows. Until that is known, a job
     brings out the messages of the round before: by then these have surely come out.
     """
@@ -169,12 +152,9 @@ class JoinWatch:
     def add(self, job: Job, published: bool) -> tuple[Job, ...] | None:
         """Take the next job, by their ends.
 
-        Returns
-        -------
-        tuple or None
-            The newest job of each input, if all have come since the last time; None: it has only
-            kept its message. Of a callback that was seen to publish, a job that has published
-            nothing has only kept one as well, whatever has come.
+        tuple or None: The newest job of each input, if all have come since the last time; None: it
+            has only kept its message. Of a callback that was seen to publish, a job that has
+            published nothing has only kept one as well, whatever has come.
         """
         self._newest[job.input] = job
         self._kept.pop(job.input, None)  # The newest is the last one.

@@ -42,10 +42,7 @@ MOST_THREADS = 1 << 22
 def watch_files(watch: Watch, paths: list[Path]) -> None:
     """Take all of these files, which have one clock.
 
-    Raises
-    ------
-    TraceError
-        A file cannot be read, or has another clock.
+    Raises TraceError: A file cannot be read, or has another clock.
     """
     begins: list[int] = []
     ends: list[int] = []

@@ -57,17 +57,10 @@ def run(
 ) -> Report:
     """Run a container with all nodes of a scenario on one CPU, and return what became of its jobs.
 
-    Parameters
-    ----------
-    told
-        ROS arguments of the container.
-    before
-        A command to start it with.
+    told: ROS arguments of the container.
+    before: A command to start it with.
 
-    Raises
-    ------
-    ProgramError
-        It failed, or refused a component.
+    Raises ProgramError: It failed, or refused a component.
     """
     with tempfile.TemporaryDirectory(prefix="rclrt-") as short:
         folder, said = Path(short) / "traces", Path(short) / "log"

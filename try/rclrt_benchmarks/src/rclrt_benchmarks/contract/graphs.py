@@ -29,14 +29,9 @@ EXECUTOR = "isolated"
 class Pair:
     """Two runs of a graph: the first one observed, the other held against its model.
 
-    Attributes
-    ----------
-    no_verdict
-        Why the model proves nothing; then nothing is held against it.
-    longer
-        Callbacks that ran for longer in the second run than ever in the first.
-    strangers
-        Real-time threads of other programs that ran there in the second run.
+    no_verdict: Why the model proves nothing; then nothing is held against it.
+    longer: Callbacks that ran for longer in the second run than ever in the first.
+    strangers: Real-time threads of other programs that ran there in the second run.
     """
 
     callbacks: int

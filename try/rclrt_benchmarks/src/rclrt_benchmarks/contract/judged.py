@@ -19,10 +19,7 @@ Cores = tuple[int, ...]
 class Late:
     """Something that took longer than it should; times in ns.
 
-    Attributes
-    ----------
-    cores
-        Those of the callbacks that are in it.
+    cores: Those of the callbacks that are in it.
     """
 
     name: str
@@ -60,14 +57,9 @@ class Ran:
 class Evidence:
     """By what an assumption was broken while something was late, as measured; ns.
 
-    Attributes
-    ----------
-    away
-        For how long the machine was away, if that is more than the model has.
-    longer
-        Jobs ran so much longer than the model says, besides.
-    others
-        Other programs may have run so long in real time.
+    away: For how long the machine was away, if that is more than the model has.
+    longer: Jobs ran so much longer than the model says, besides.
+    others: Other programs may have run so long in real time.
     """
 
     away: int = 0
@@ -144,11 +136,8 @@ def busy_times(ran: Iterable[Ran]) -> list[Busy]:
 class Judged(Watch):
     """Keeps what was late.
 
-    Parameters
-    ----------
-    judged_from
-        What was released earlier is not late, ns: an executor that is not running yet. Until its
-        threads are there and have their priorities, no bound holds.
+    judged_from: What was released earlier is not late, ns: an executor that is not running yet.
+        Until its threads are there and have their priorities, no bound holds.
     """
 
     def __init__(self, system: System, judged_from: int = 0) -> None:
@@ -217,16 +206,10 @@ class Judged(Watch):
 class Verdict:
     """What was late, and how much of it measurements explain.
 
-    Attributes
-    ----------
-    above, missed
-        Jobs and chains above their bounds, and above their deadlines.
-    unexplained
-        Of `above`: those that were above by more than was measured in their busy times.
-    missed_unexplained
-        Of `missed` likewise.
-    evidence
-        By what is in `above`.
+    above, missed: Jobs and chains above their bounds, and above their deadlines.
+    unexplained: Of `above`: those that were above by more than was measured in their busy times.
+    missed_unexplained: Of `missed` likewise.
+    evidence: By what is in `above`.
     """
 
     jobs: int

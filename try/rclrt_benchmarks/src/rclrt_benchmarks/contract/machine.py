@@ -27,10 +27,7 @@ from rclrt_tools.reference.program import ProgramError, ends_with_us
 def calibrated(cpus: Sequence[int], samples: int, seconds: float) -> Calibration:
     """Measure what jobs cost here.
 
-    Raises
-    ------
-    ProgramError
-        The machine does not allow it, or the program is not built.
+    Raises ProgramError: The machine does not allow it, or the program is not built.
     """
     command = [*_program(), str(samples), str(seconds), *map(str, cpus)]
     try:
@@ -52,10 +49,7 @@ class Stalls:
     Whatever delays it delays every callback: the host of a virtual machine, interrupts, firmware, a
     system call of another program that the kernel does not leave.
 
-    Parameters
-    ----------
-    spans
-        Known ones: CPU, begin and end.
+    spans: Known ones: CPU, begin and end.
     """
 
     def __init__(self, cpus: Sequence[int], spans: Sequence[tuple[int, int, int]] = ()) -> None:
@@ -111,10 +105,7 @@ class Stranger:
 def look(proc: Path = Path("/proc"), known: Collection[int] = ()) -> Iterator[Stranger]:
     """Yield the real-time threads that are none of the kernel's, of known processes, or children.
 
-    Parameters
-    ----------
-    known
-        Processes, with their children.
+    known: Processes, with their children.
     """
     for process in proc.iterdir():
         if not process.name.isdigit():

@@ -29,25 +29,15 @@ Span = tuple[int, int]
 class Way:
     """What became of the chain under one way to schedule.
 
-    Attributes
-    ----------
-    released
-        Instances of the chain: releases of its timer that had all of their time left.
-    misses
-        Of these: not there after 60 ms, or never.
-    best_effort
-        Share of the CPU that vision got.
-    worst_ms
-        Of those that came.
-    others_ms
-        For how long within the worst one each other callback had a job under way.
-    explained
-        Of the misses: those that were late by no more than other programs ran there in real time
-        just then.
-    strangers
-        These programs.
-    is_planned
-        Whether the chain must not be missed.
+    released: Instances of the chain: releases of its timer that had all of their time left.
+    misses: Of these: not there after 60 ms, or never.
+    best_effort: Share of the CPU that vision got.
+    worst_ms: Of those that came.
+    others_ms: For how long within the worst one each other callback had a job under way.
+    explained: Of the misses: those that were late by no more than other programs ran there in real
+        time just then.
+    strangers: These programs.
+    is_planned: Whether the chain must not be missed.
     """
 
     name: str

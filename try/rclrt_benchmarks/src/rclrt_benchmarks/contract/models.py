@@ -42,14 +42,9 @@ def model_of(
 ) -> str:
     """Return a model of the traces in a folder, open for a plan.
 
-    Parameters
-    ----------
-    overheads
-        As in a model, times in ns: what `./rclrt model calibrate` has measured.
-    fusions
-        Nodes of the scenario that work when the last of their inputs has come.
-    without
-        Nodes that nothing is promised to.
+    overheads: As in a model, times in ns: what `./rclrt model calibrate` has measured.
+    fusions: Nodes of the scenario that work when the last of their inputs has come.
+    without: Nodes that nothing is promised to.
     """
     observed = opened(traces_of(folder), overheads)
     content = observed.content

@@ -43,10 +43,7 @@ def started(
 ) -> Iterator[subprocess.Popen[str]]:
     """Start a program, which ends with the block at the latest; what it says is in a file.
 
-    Raises
-    ------
-    ProgramError
-        The block has waited for it in vain.
+    Raises ProgramError: The block has waited for it in vain.
     """
     with said.open("w") as log:
         child = interrupt.start(command, log.fileno(), talks=False)
@@ -82,10 +79,7 @@ class Robot:
     ) -> Report:
         """Run a command that ends with those of `command()`; `beside` is called once it runs.
 
-        Raises
-        ------
-        ProgramError
-            It failed, or did not end in time.
+        Raises ProgramError: It failed, or did not end in time.
         """
         with tempfile.TemporaryDirectory(prefix="rclrt-") as folder:
             out, said = Path(folder) / "out.json", Path(folder) / "log"
@@ -164,15 +158,9 @@ def has_begun(path: Path, records: int) -> bool:
 def plan(model: Path, out: Path, seconds: int, unproved: bool = False) -> str:
     """Write a plan, as `./rclrt plan` does, and return what it says.
 
-    Parameters
-    ----------
-    unproved
-        Whether one will do that is not proved.
+    unproved: Whether one will do that is not proved.
 
-    Raises
-    ------
-    FailedError
-        Nothing is proved, or the model is wrong.
+    Raises FailedError: Nothing is proved, or the model is wrong.
     """
     command = cli.command("plan", str(model), "-o", str(out))
     command += ["--time", str(seconds), *["--unproved"] * unproved]
@@ -203,10 +191,7 @@ def enforced(model: Path, path: Path) -> Enforced:
 class Effort:
     """How long runs are, in s, and how many busy programs there are on each CPU beside them.
 
-    Attributes
-    ----------
-    quick
-        A plan that is not proved will do.
+    quick: A plan that is not proved will do.
     """
 
     seconds: float
@@ -219,12 +204,8 @@ class Effort:
 class Setting:
     """What a part of the experiment is given.
 
-    Attributes
-    ----------
-    overheads
-        As in a model, times in ns: what was measured here.
-    folder
-        For traces, models and plans.
+    overheads: As in a model, times in ns: what was measured here.
+    folder: For traces, models and plans.
     """
 
     interrupt: Interrupt
@@ -237,14 +218,9 @@ class Setting:
 class Outcome:
     """What came of a run under a model.
 
-    Attributes
-    ----------
-    broken
-        What the watch has said of the model's assumptions.
-    stall_ms
-        For how long at most the machine itself was away.
-    strangers
-        Other programs in real time on these CPUs.
+    broken: What the watch has said of the model's assumptions.
+    stall_ms: For how long at most the machine itself was away.
+    strangers: Other programs in real time on these CPUs.
     """
 
     verdict: Verdict

@@ -54,12 +54,8 @@ Key = tuple[str, str]
 class Noticed:
     """One sabotage.
 
-    Attributes
-    ----------
-    after_s
-        From when it took effect until the watch said something new; None: it said nothing.
-    named
-        Whether it named the cause.
+    after_s: From when it took effect until the watch said something new; None: it said nothing.
+    named: Whether it named the cause.
     """
 
     what: str

@@ -124,12 +124,8 @@ FACTOR = 1.2
 class Trial:
     """The prediction and what came of it.
 
-    Attributes
-    ----------
-    unbounded
-        Callbacks without a bound.
-    joins
-        Callbacks that were above: inputs of nodes that work when the last of several has come. A
+    unbounded: Callbacks without a bound.
+    joins: Callbacks that were above: inputs of nodes that work when the last of several has come. A
         trace does not show that another one may be the last.
     """
 

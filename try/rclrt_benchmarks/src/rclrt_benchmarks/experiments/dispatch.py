@@ -113,12 +113,8 @@ _SLICE_US = 2_000_000
 class Target:
     """What a ratio of two executors of a case must not exceed, where both were measured.
 
-    Attributes
-    ----------
-    others
-        The better one of these counts.
-    figure
-        "adds": the median, less that of the listener.
+    others: The better one of these counts.
+    figure: "adds": the median, less that of the listener.
     """
 
     kind: str

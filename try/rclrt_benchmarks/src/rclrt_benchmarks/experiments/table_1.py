@@ -43,10 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 def bounds_of(level: int, release_ms: float | None = None) -> dict[str, dict[str, int | None]]:
     """Return the largest bound of each task at a utilization, ns, by method; None: there is none.
 
-    Raises
-    ------
-    FailedError
-        The model cannot be read.
+    Raises FailedError: The model cannot be read.
     """
     from dataclasses import replace
 

@@ -175,10 +175,7 @@ def cyclictest_starts(text: str, period_us: int, samples: int, threads: int) -> 
 
     After a cycle that is late by more than a period it leaves out those that are over.
 
-    Raises
-    ------
-    FailedError
-        They are not as many as were asked for.
+    Raises FailedError: They are not as many as were asked for.
     """
     late: dict[int, list[int]] = {number: [] for number in range(threads)}
     for thread, latency in SAMPLE.findall(text):

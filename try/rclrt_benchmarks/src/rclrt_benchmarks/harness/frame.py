@@ -116,10 +116,7 @@ def needs_fifo(priority: int = 1) -> None:
 def path_of(name: str, package: str = "rclrt_benchmarks") -> Path:
     """Return where a program of the build is.
 
-    Raises
-    ------
-    FailedError
-        It is not built.
+    Raises FailedError: It is not built.
     """
     path = Path(os.environ.get("RCLRT_BUILD_DIR", "build")) / package / name
     if not path.exists():

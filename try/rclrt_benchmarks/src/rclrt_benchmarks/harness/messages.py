@@ -61,10 +61,7 @@ def receive(
 
     Returns what the program has written of each turn, and the publisher's policy.
 
-    Raises
-    ------
-    OSError, subprocess.SubprocessError, FailedError
-        A program is missing, or has failed.
+    Raises OSError, subprocess.SubprocessError, FailedError: A program is missing, or has failed.
     """
     topic = f"dispatch_{os.getpid()}"
     topics = len(variants) if messages.together else 0

@@ -35,14 +35,9 @@ class Machine:
 class Row:
     """One statement.
 
-    Attributes
-    ----------
-    margin
-        How many times better than it must be; below 1 it does not hold. None if it has no size.
-    timed
-        Whether it depends on what else the machine does.
-    ahead
-        The paper's own figure, if that is better than ours.
+    margin: How many times better than it must be; below 1 it does not hold. None if it has no size.
+    timed: Whether it depends on what else the machine does.
+    ahead: The paper's own figure, if that is better than ours.
     """
 
     name: str
@@ -94,10 +89,7 @@ def at_most(
 ) -> Row:  # fmt: skip
     """Return a statement about a ratio that must not be above `limit`.
 
-    Parameters
-    ----------
-    printed
-        The paper's own ratio: the paper is ahead if ours is not as good.
+    printed: The paper's own ratio: the paper is ahead if ours is not as good.
     """
     if ratio is None:
         return open_row(name, paper, shape, TOO_FEW, ours or "-")
@@ -124,18 +116,12 @@ EFFORTS = (TRY, QUICK, SHORT, FULL)
 class Experiment:
     """One line of the list.
 
-    Attributes
-    ----------
-    commands
-        By effort the words after `./rclrt`; where to write JSON comes after them.
-    limit_s
-        By effort when it is ended at the latest.
-    judge
-        Given what it wrote and the machine.
-    why_not
-        Why it cannot run on a machine, or nothing.
-    is_realtime
-        All that it compares has real-time priorities: what holds does so beside ordinary programs.
+    commands: By effort the words after `./rclrt`; where to write JSON comes after them.
+    limit_s: By effort when it is ended at the latest.
+    judge: Given what it wrote and the machine.
+    why_not: Why it cannot run on a machine, or nothing.
+    is_realtime: All that it compares has real-time priorities: what holds does so beside ordinary
+        programs.
     """
 
     name: str

@@ -21,16 +21,10 @@ MAX_TASKS = 100_000
 class PeriodClass:
     """Runnables of one period [Kramer15, tables III to V].
 
-    Attributes
-    ----------
-    share
-        In percent of all runnables.
-    acet
-        Least, mean and largest average execution time, us.
-    factor
-        Range of worst case over average.
-    weibull
-        Shape, and scale in us, of a fit to `acet`; None: uniform.
+    share: In percent of all runnables.
+    acet: Least, mean and largest average execution time, us.
+    factor: Range of worst case over average.
+    weibull: Shape, and scale in us, of a fit to `acet`; None: uniform.
     """
 
     period_ms: int
