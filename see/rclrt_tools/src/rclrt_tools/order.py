@@ -120,7 +120,7 @@ def check_order(
     groups: Exclusive group by name of the callback, instead of what the file says. Callbacks in
         none exclude nobody.
 
-    list of Violation: By time. Empty: proven, for the instants that records show.
+    Returns list of Violation: By time. Empty: proven, for the instants that records show.
 
     Raises ValueError: Fewer than 1 CPU, a negative bound, or records that are missing
         (`Trace.dropped`): nothing can be said then about what was not recorded.

@@ -20,7 +20,7 @@ def percentile(samples: Sequence[float], fraction: float) -> float | None:
     samples: Shape (n,), sorted, any unit.
     fraction: In (0, 1), e.g. 0.99.
 
-    float or None: A value that was measured, not interpolated; None with fewer samples than
+    Returns float or None: A value that was measured, not interpolated; None with fewer samples than
         `samples_needed`.
     """
     if len(samples) < samples_needed(fraction):

@@ -339,7 +339,7 @@ def davare(period: Ints, response: Ints, chains: Sequence[Ints]) -> Ints:
     period, response: Shape (n,), ns.
     chains: The numbers of each chain's tasks.
 
-    numpy.ndarray: Shape (chains,), ns.
+    Returns numpy.ndarray: Shape (chains,), ns.
     """
     if not len(chains):
         return np.zeros(0, dtype=np.int64)

@@ -81,7 +81,7 @@ def windows(wcet: Ints, before: Ints | None = None) -> tuple[Ints, Ints]:
     wcet: Shape (n,), ns, in window order.
     before: Shape (n,), ns: HP, if the order is not known.
 
-    response, start: Shape (n,), ns: S + max(C_i, HP_i), and the same less C_i.
+    Returns response, start: Shape (n,), ns: S + max(C_i, HP_i), and the same less C_i.
     """
     total = int(wcet.sum())
     if before is None:

@@ -133,7 +133,7 @@ class Arrivals:
     def wait(self, wake: int, seconds: float) -> bool:
         """Wait for a thread that comes, for bytes in the pipe `wake`, or for the time to end.
 
-        bool: Whether something has come.
+        Returns bool: Whether something has come.
         """
         with selectors.DefaultSelector() as all_:
             all_.register(wake, selectors.EVENT_READ)

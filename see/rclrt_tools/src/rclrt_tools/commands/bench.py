@@ -3,7 +3,8 @@
 """Run one experiment: ./rclrt bench NAME [its options].
 
 `./rclrt bench NAME --help` says what it measures. `./rclrt bench all` runs those of four papers,
-and judges them on one page.
+and judges them on one page. The exit status is 1 if a statement does not hold or it fails, 2 for
+wrong arguments, 77 if this machine or user cannot run it.
 """
 
 # An experiment is a module of rclrt_benchmarks, made like a verb: a docstring,

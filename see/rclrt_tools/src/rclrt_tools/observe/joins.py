@@ -118,8 +118,8 @@ def _join(jobs: Sequence[Ran], node: str, ours: list[int], quiet: list[int]) -> 
 def merge(observed: Observed, name: str, members: Sequence[str], wcet: int) -> bool:
     """Make one callback of some: it works once all of their messages have come.
 
-    bool: False if these cannot be one: they differ in how they run, or something from outside of
-        the model releases them, or a plan could not tell them from others.
+    Returns bool: False if these cannot be one: they differ in how they run, or something from
+        outside of the model releases them, or a plan could not tell them from others.
     """
     callbacks = observed.content["callbacks"]
     found = [one for one in callbacks if one["name"] in members]

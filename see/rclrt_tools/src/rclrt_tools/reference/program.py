@@ -156,7 +156,7 @@ class Program:
     ) -> Report:
         """Run the scenario once under an executor.
 
-        Report: Complete also after an interrupt, but shorter.
+        Returns Report: Complete also after an interrupt, but shorter.
 
         Raises ProgramError: It failed, or did not end in time.
         """

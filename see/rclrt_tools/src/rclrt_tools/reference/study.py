@@ -51,9 +51,9 @@ def make_schedule(rows: Sequence[Row], available_s: float, overhead_s: float) ->
     available_s: Time for all slices, s.
     overhead_s: What a slice takes besides the time it measures, s.
 
-    list of Slice: As many rounds as leave slices of `GOOD_SLICE_S` and `GOOD_TOTAL_S` for each row,
-        at most `MAX_ROUNDS`; each round begins with another one. Slices are never shorter than
-        `MIN_SLICE_S`, whatever the time.
+    Returns list of Slice: As many rounds as leave slices of `GOOD_SLICE_S` and `GOOD_TOTAL_S` for
+        each row, at most `MAX_ROUNDS`; each round begins with another one. Slices are never shorter
+        than `MIN_SLICE_S`, whatever the time.
     """
     seconds = MIN_SLICE_S
     rounds = 1

@@ -152,9 +152,9 @@ class JoinWatch:
     def add(self, job: Job, published: bool) -> tuple[Job, ...] | None:
         """Take the next job, by their ends.
 
-        tuple or None: The newest job of each input, if all have come since the last time; None: it
-            has only kept its message. Of a callback that was seen to publish, a job that has
-            published nothing has only kept one as well, whatever has come.
+        Returns tuple or None: The newest job of each input, if all have come since the last time;
+            None: it has only kept its message. Of a callback that was seen to publish, a job that
+            has published nothing has only kept one as well, whatever has come.
         """
         self._newest[job.input] = job
         self._kept.pop(job.input, None)  # The newest is the last one.

@@ -11,8 +11,6 @@ A number goes from ROS to a client of rclrt_micro, which sends it back. Three ca
 With RCLRT_OTHER_AGENT=PROGRAM in the environment that agent is measured in the same run, in turns:
 it must know `serial --dev DEVICE -b BAUD` and `udp4 -p PORT`, and domain 0. The line is a pair of
 pseudo-terminals that takes its time; a terminal holds more than the driver of a real UART.
-
-Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
 """
 
 import argparse

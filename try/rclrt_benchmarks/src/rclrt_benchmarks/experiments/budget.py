@@ -13,9 +13,6 @@ done. On one CPU and on two these ways take turns:
   priority_events, isolated   these executors, the chain as in fifo
   events_fifo, wait_set_single, wait_set_multi  executors as rclcpp has them
   process_fifo the last one with SCHED_FIFO 50 for its whole process
-
-Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments, with 77 where
-SCHED_FIFO is not permitted.
 """
 
 import argparse

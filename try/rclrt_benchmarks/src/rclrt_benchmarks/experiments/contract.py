@@ -10,8 +10,7 @@
 4. Sabotage: what the watch says of it, and how soon.
 5. Random graphs: the model of one run, not edited, held against another run.
 
---quick runs everything once and briefly, and judges no time. Exits with 1 if a statement does not
-hold or something fails, with 2 for wrong arguments, with 77 where SCHED_FIFO is not permitted.
+--quick runs everything once and briefly, and judges no time.
 """
 
 import argparse

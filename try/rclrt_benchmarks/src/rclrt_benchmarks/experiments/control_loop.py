@@ -23,9 +23,6 @@ wait_set_multi (by_hand): the least that anything can have.
 
 A gap is the time between the starts of two cycles. Jitter is what it differs from the period by.
 Cycles that are skipped since others took too long are missed. Faults are those that had to read.
-
-Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments, with 77 where
-SCHED_FIFO is not permitted.
 """
 
 import argparse

@@ -20,8 +20,7 @@ Callbacks on the middleware's thread are held against the listener together, too
 loads, by turns and with SCHED_OTHER: idle subscriptions, large messages, fan-outs, and rates.
 
 Percentiles are of all rounds together; one that has too few samples (100 for the 99th) is not given
-and not judged. Ratios (p50/h, p99/h) are to the hand-over floor of the same case. Exits with 1 if a
-statement does not hold or it fails, with 2 for wrong arguments.
+and not judged. Ratios (p50/h, p99/h) are to the hand-over floor of the same case.
 """
 
 import argparse

@@ -6,9 +6,6 @@ A stock kernel with sched_ext in QEMU's emulation, which needs no /dev/kvm; its 
 instructions, so other programs of the host do not matter, and its times are those of a slow
 processor. Threads and callbacks of executors get deadlines; the scheduler's own record of all its
 decisions is checked: no job that waited had an earlier deadline than one that ran.
-
-Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments, with 77 without
-a virtual machine.
 """
 
 import argparse

@@ -7,8 +7,6 @@ N timers that publish every 10 ms and N subscriptions, each in a group of its ow
 spread over the period; in one process also in phase, all due at once. Mode switches are counted as
 system calls, by the kernel's tracepoint, for which this must be root or have CAP_PERFMON and a
 readable /sys/kernel/tracing; without, the other figures are there. Executors take turns in rounds.
-
-Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
 """
 
 import argparse

@@ -6,8 +6,6 @@ Per callback: bytes of heap that appear when a node with that many entities is a
 counted in malloc(). Per thread: heap and resident memory of one more thread that has run callbacks
 (a pooled thread and an isolated one are the same), with and without its ring of job records, and
 with the stack the system gives by default or a small one.
-
-Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
 """
 
 import argparse

@@ -26,8 +26,7 @@ the process a message.
 messages: N messages a second, as far as the publisher gets ("sent"), to one subscription of depth
 10. The same, and what was lost.
 
-Growth is a figure of the largest N over that of the smallest. Exits with 1 if a statement does not
-hold or it fails, with 2 for wrong arguments.
+Growth is a figure of the largest N over that of the smallest.
 """
 
 import argparse

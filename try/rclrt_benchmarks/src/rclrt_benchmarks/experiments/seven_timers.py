@@ -9,9 +9,6 @@ the paper prints, and the exact one of rclrt_analysis, both for the RM events ex
 notice when their thread does not run, since the host of a virtual machine may take the CPU, or
 another program: `away_ms` is that for the longest response (pauses of more than 0.1 ms),
 `net_max_ms` the longest response without it.
-
-Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments, with 77 without
-permission for SCHED_FIFO.
 """
 
 import argparse

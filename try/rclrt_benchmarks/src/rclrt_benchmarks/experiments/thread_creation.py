@@ -5,8 +5,6 @@
 pthread_create() again and again, each thread joined before the next one, and then without joining;
 and a release for rclrt's pool, whose thread sleeps. Of each: how long the call takes, and how long
 until the thread or the job begins. All under SCHED_OTHER; the three take turns.
-
-Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments.
 """
 
 import argparse

@@ -8,9 +8,6 @@ installed (apt: rt-tests): it is the yardstick, since it does nothing but sleep 
 period. It is told not to keep CPUs from sleeping, as no executor does that. "priority_events_re" is
 the events executor with release-and-execute: the thread that waits for timers runs them, and hands
 over to no other one.
-
-Exits with 1 if a statement does not hold or it fails, with 2 for wrong arguments, with 77 without
-permission for SCHED_FIFO.
 """
 
 import argparse
