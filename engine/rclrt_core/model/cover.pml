@@ -5,9 +5,9 @@
  * worker.cpp: sleep, execute, work; timers.cpp: release_covered; dispatch.cpp: take_from_sleep, wake_too), checked in every
  * interleaving. The steps of sleeping and waking are those of hand_over.pml.
  *
- * Promises, for a timer that is due once and for messages:
+ * Promises, for a timer and messages:
  * - the timer is released when it is due, also if a notifier is held up for ever at any step outside the lock, and also if
- *   the jobs that run take for ever;
+ *   the jobs that run take for ever; and a period later at most, if the thread that covers it gets no CPU;
  * - no job waits while a worker sleeps, but one of the notifier that is held up;
  * - in the end all jobs have been run.
  *
@@ -17,13 +17,25 @@
  *   LEAVES_ALARM_LATE  a worker that is taken from its sleep leaves the alarm as it was
  *   SETS_OLD           a thread that sets the alarm reads the decision before it has the alarm's lock
  *   SKIPS_COVERED      a worker that has not kept its sleep to the end is still taken for one that covers
+ *   TRUSTS_COVERER     the timer thread does not look after a timer that somebody covers
+ *   LEAVES_NEXT        a worker that releases a timer decides no alarm for the release after it
+ *   SETS_AFTER_JOB     a worker runs its job before it sets the alarm
+ * PERIODIC is no mistake: the timer is due twice, the second time after a shorter period; there is one message less, and a
+ * worker may get no CPU.
  */
 
 #define WORKERS 2
 #define NOBODY 255
 #define WHOEVER 254
-#define NEVER 2
-#define DUE 1
+#define NEVER 4
+#define LATEST 3 /* what is covered, and not released by then, is released by the timer thread */
+#ifdef PERIODIC
+#define RELEASES 2 /* at 1 and at 2 */
+#define MESSAGES 1
+#else
+#define RELEASES 1
+#define MESSAGES 2
+#endif
 
 #define ASLEEP 0
 #define AWAKE 1
@@ -35,7 +47,7 @@ byte pending;
 byte waking;
 bit sleeping[WORKERS];
 byte waker[WORKERS];
-bit armed = 1;
+byte due = 1; /* the next release; NEVER: there is none */
 byte covered_by = NOBODY;
 byte decided = NEVER; /* when the alarm is to go off; written under the mutex */
 bit is_set = 1; /* the alarm, to what was decided last */
@@ -48,6 +60,7 @@ byte word[WORKERS];
 byte until[WORKERS];
 bit in_kernel[WORKERS];
 byte executed;
+bit has_no_cpu; /* worker 0, once it has covered a timer to the end */
 bit jobs_may_end;
 bit nobody_is_held_up;
 
@@ -74,7 +87,7 @@ inline uncover(w)
   covered_by = NOBODY;
 #endif
 #ifndef LEAVES_ALARM_LATE
-  no_later_than(DUE);
+  no_later_than(due);
   sets = 1
 #else
   skip
@@ -136,6 +149,21 @@ inline be_held_up()
   :: may_be_held_up -> nobody_is_held_up
   fi
 }
+
+/* What is asked for under the mutex when the timer is due. */
+inline release()
+{
+  due = (due < RELEASES -> due + 1 : NEVER);
+  covered_by = NOBODY;
+  pending++
+}
+
+/* TimerClocks::next_release() */
+#ifdef TRUSTS_COVERER
+#define NEXT_RELEASE (covered_by != NOBODY -> NEVER : due)
+#else
+#define NEXT_RELEASE (covered_by != NOBODY -> LATEST : due)
+#endif
 
 /* TimerWatch::set(), which has a lock of its own: one step. */
 inline set_alarm()
@@ -209,9 +237,15 @@ asking_locked:
 #endif
     unlock()
   };
+#ifdef SETS_AFTER_JOB
+  wake(next);
+  jobs_may_end;
+  set_alarm();
+#else
   set_alarm();
   wake(next);
   jobs_may_end; /* waits until it is true */
+#endif
   executed++;
   goto asking;
 
@@ -228,18 +262,18 @@ sleeping_down:
       sleeping[me] = 1
     fi;
     if
-    :: armed && covered_by == NOBODY && sleeping[me] ->
+    :: due != NEVER && covered_by == NOBODY && sleeping[me] ->
       covered_by = me;
       covers = 1;
       if
       :: true
-      :: decided <= DUE ->
-        decide(NEVER);
+      :: decided <= due ->
+        decide(NEXT_RELEASE);
         sets = 1
       fi
     :: else
     fi;
-    until[me] = (covers -> DUE : NEVER);
+    until[me] = (covers -> due : NEVER);
     unlock()
   };
   set_alarm();
@@ -253,6 +287,14 @@ sleeping_down:
   !in_kernel[me] || (until[me] <= now && sleeping[me]);
 #else
   !in_kernel[me] || until[me] <= now;
+#endif
+#ifdef PERIODIC
+  if
+  :: true
+  :: me == 0 && covers && until[me] <= now -> /* others take its CPU */
+    has_no_cpu = 1;
+    nobody_is_held_up
+  fi;
 #endif
   atomic {
     in_kernel[me] = 0;
@@ -271,10 +313,12 @@ sleeping_down:
       fi
     fi;
     if
-    :: covers && armed && now >= DUE && (covered_by == me || covered_by == NOBODY) ->
-      armed = 0;
-      covered_by = NOBODY;
-      pending++
+    :: covers && due <= now && (covered_by == me || covered_by == NOBODY) ->
+      release();
+#ifndef LEAVES_NEXT
+      no_later_than(due);
+      sets = 1
+#endif
     :: else ->
       if
       :: covered_by == me -> uncover(me)
@@ -304,13 +348,12 @@ proctype timers()
       :: else
       fi;
       if
-      :: armed && now >= DUE && covered_by == NOBODY ->
-        armed = 0;
-        pending++;
+      :: NEXT_RELEASE <= now ->
+        release();
         wake_for(chosen)
       :: else
       fi;
-      decide((armed && covered_by == NOBODY -> DUE : NEVER));
+      decide(NEXT_RELEASE);
       sets = 1;
       unlock()
     };
@@ -352,13 +395,16 @@ proctype stopper()
   bit sets = 0;
   bit list[WORKERS];
   timeout;
-  assert(!armed);
-  assert(pending == 0 || owed || !sleeping[0] && !sleeping[1]);
+  assert(due == NEVER || has_no_cpu);
+  now = LATEST;
+  timeout;
+  assert(due == NEVER);
+  assert(pending == 0 || owed || has_no_cpu || !sleeping[0] && !sleeping[1]);
   jobs_may_end = 1;
   timeout;
   nobody_is_held_up = 1;
   timeout;
-  assert(pending == 0 && executed == 3);
+  assert(pending == 0 && executed == RELEASES + MESSAGES);
   atomic {
     lock();
     stopping = 1;
@@ -402,8 +448,13 @@ init
     run worker(1);
     run timers();
     run notifier(1);
+#ifndef PERIODIC
     run notifier(0);
+#endif
     run stopper()
   };
-  now = DUE
+  now = 1;
+#ifdef PERIODIC
+  now = 2
+#endif
 }

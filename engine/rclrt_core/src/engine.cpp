@@ -48,7 +48,7 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   visitor = new_worker("rclrt visitor", nullptr);
   visitor->is_left_alone = true;
   if (options.trace_memory) {
-    options.trace_memory->describe(trace_source());
+    options.trace_memory->describe(trace_source(0));
   }
   count_forks();  // the first call may block: not in a publication
 }
@@ -414,6 +414,9 @@ CallbackStatistics Engine::statistics(const Callback & callback) const
   return static_cast<const CallbackNode &>(callback).statistics;
 }
 std::vector<Finding> Engine::findings() const { return impl_->findings.all(); }
-TraceSource Engine::trace_source() const { return impl_->trace_source(); }
+TraceSource Engine::trace_source(uint32_t from_callback) const
+{
+  return impl_->trace_source(from_callback);
+}
 
 }  // namespace rclrt_core

@@ -158,7 +158,7 @@ public:
 
   // report.cpp
   Workers traced_workers() const;
-  TraceSource trace_source() const;
+  TraceSource trace_source(uint32_t from_callback) const;
 
   Platform & platform;
   const EngineOptions options;
@@ -174,6 +174,7 @@ public:
   uint32_t next_callback = 0;
   uint32_t next_group = 0;
   std::deque<TracedCallback> former;  // that were removed
+  std::size_t next_look = 0;          // of keep_cpus()
 
   // ---- Changed under both locks, read under either
   TimerClocks clocks;

@@ -264,6 +264,7 @@ TEST(LockSections, of_looking_at_everything_do_not_grow_with_the_number_of_callb
   std::vector<int64_t> callbacks;
   std::vector<int64_t> threads;
   std::vector<int64_t> findings;
+  std::vector<int64_t> waiting;
   for (const int count : {1, 50}) {
     EngineOnSim engine;
     for (int i = 0; i < count; ++i) {
@@ -272,10 +273,29 @@ TEST(LockSections, of_looking_at_everything_do_not_grow_with_the_number_of_callb
     callbacks.push_back(sections(engine, [&] { engine.engine.callbacks(); }));
     threads.push_back(sections(engine, [&] { engine.engine.threads(); }));
     findings.push_back(sections(engine, [&] { engine.engine.findings(); }));
+    engine.notify("c0");
+    waiting.push_back(sections(engine, [&] { EXPECT_EQ(engine.engine.waiting().size(), 1u); }));
   }
   EXPECT_LE(callbacks.back(), callbacks.front());
   EXPECT_LE(threads.back(), threads.front());
   EXPECT_LE(findings.back(), findings.front());
+  EXPECT_LE(waiting.back(), waiting.front());
+}
+
+TEST(LockSections, of_looking_for_lost_cpus_do_not_grow_beyond_64_threads)
+{
+  std::vector<int64_t> looks;
+  for (const int count : {64, 80}) {
+    EngineOptions options;
+    options.model = ExecutionModel::kIsolated;
+    EngineOnSim engine(options);
+    for (int i = 0; i < count; ++i) {
+      engine.add(engine.fifo_callback("c" + std::to_string(i), 1, 50));
+    }
+    engine.run(
+      2, {}, [&] { looks.push_back(sections(engine, [&] { engine.engine.keep_cpus(); })); });
+  }
+  EXPECT_EQ(looks.back(), looks.front());
 }
 
 }  // namespace

@@ -342,6 +342,8 @@ TEST(TraceSources, say_what_the_records_refer_to)
   EXPECT_EQ(source.callbacks[2].name, "gone");
   EXPECT_EQ(source.callbacks[2].parallelism, 3u);
   EXPECT_NE(source.callbacks[2].group, source.callbacks[1].group);
+  EXPECT_EQ(engine.engine.trace_source(source.callbacks[1].id).callbacks.size(), 2u);
+  EXPECT_TRUE(engine.engine.trace_source(source.callbacks[2].id + 1).callbacks.empty());
 }
 
 }  // namespace

@@ -49,7 +49,9 @@ Assumptions::Assumptions(const rclrt_config::Configuration & configuration, Tell
 void Assumptions::add(
   const std::map<uint32_t, std::string> & names, const std::vector<rclrt_job_record> & records)
 {
-  for (const auto & [id, name] : names) {
+  const bool is_one_new = callbacks_.size() != names.size();  // none is forgotten
+  for (auto entry = names.begin(); is_one_new && entry != names.end(); ++entry) {
+    const auto & [id, name] = *entry;
     const auto [callback, is_new] = callbacks_.emplace(id, Callback());
     if (is_new) {
       callback->second.name = name;
@@ -95,6 +97,9 @@ void Assumptions::add_job(Callback & callback, const rclrt_job_record & record)
   }
   if (assumed.min_period && callback.releases.size() < kMaxReleases) {
     callback.releases.push_back(record.release_ns);
+    if (callback.releases.size() == 2) {  // one stays, to be compared with the next
+      released_.push_back(&callback);
+    }
   }
   if (has_proof_) {
     check_attributes(callback, record);
@@ -141,16 +146,16 @@ void Assumptions::check_attributes(const Callback & callback, const rclrt_job_re
 
 void Assumptions::settle(int64_t until)
 {
-  for (auto & [id, callback] : callbacks_) {
-    std::vector<int64_t> & releases = callback.releases;  // none without a min_period
-    const Duration least = callback.assumed.min_period.value_or(Duration(0));
+  for (Callback * callback : released_) {
+    std::vector<int64_t> & releases = callback->releases;
+    const Duration least = callback->assumed.min_period.value_or(Duration(0));
     std::sort(releases.begin(), releases.end());
     const auto done = std::upper_bound(releases.begin(), releases.end(), until);
     for (auto next = releases.begin(); next != done && next + 1 < done; ++next) {
       const Duration distance(next[1] - next[0]);
       if (distance < least) {
         tell(
-          callback.name, "period",
+          callback->name, "period",
           "is released " + in_ms(distance) + " after the last time; the file says " + in_ms(least));
       }
     }
@@ -158,6 +163,8 @@ void Assumptions::settle(int64_t until)
       releases.erase(releases.begin(), done - 1);  // the newest of them is compared with the next
     }
   }
+  const auto is_done = [](const Callback * callback) { return callback->releases.size() < 2; };
+  released_.erase(std::remove_if(released_.begin(), released_.end(), is_done), released_.end());
 }
 
 void Assumptions::look_at_threads(

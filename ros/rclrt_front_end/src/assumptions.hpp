@@ -107,6 +107,7 @@ private:
   bool has_proof_ = false;
   bool has_assumptions_ = false;  ///< of some callback
   std::map<uint32_t, Callback> callbacks_;
+  std::vector<Callback *> released_;       ///< of these, with several releases
   std::map<uint32_t, Asked> asked_;        ///< by thread
   std::set<rclrt_core::ThreadId> urgent_;  ///< threads without jobs that were real-time
   std::map<std::string, int> odd_;

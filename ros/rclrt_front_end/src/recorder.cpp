@@ -69,9 +69,10 @@ Recorder::Recorder(
   options_(std::move(options)),
   tell_(std::move(tell)),
   service_(std::move(service)),
+  executor_(engine.trace_source(UINT32_MAX).executor),
   is_on_(begin)
 {
-  name_ = options_.directory + "/" + rclrt_core::trace_name(engine_.trace_source().executor) + "-";
+  name_ = options_.directory + "/" + rclrt_core::trace_name(executor_) + "-";
   std::error_code error;
   if (is_on_) {
     std::filesystem::create_directories(options_.directory, error);
@@ -136,7 +137,7 @@ void Recorder::serve()
       true, wanted ? "it was being written before, into " + options_.directory
                    : "nothing was being written"};
   };
-  const Status served = service_(engine_.trace_source().executor, change);
+  const Status served = service_(executor_, change);
   if (!served.ok()) {
     tell_(
       {"trace", "has no service: " + served.message(), 0,
@@ -154,7 +155,7 @@ TraceAnswer Recorder::begin()
   has_failed_ = false;
   // What was there before is not part of it, and nothing of that is missing.
   engine_.read_trace([](const rclrt_job_record &) {});
-  lost_before_ = engine_.trace_source().dropped;
+  lost_before_ = engine_.trace_source(UINT32_MAX).dropped;
   if (options_.keep > rclrt_core::Duration::zero()) {
     is_on_ = true;
     signals_ = signals[static_cast<std::size_t>(options_.on_signal)];
@@ -198,9 +199,12 @@ void Recorder::close_file()
   }
 }
 
-rclrt_core::TraceSource Recorder::source() const
+rclrt_core::TraceSource Recorder::source()
 {
-  rclrt_core::TraceSource source = engine_.trace_source();
+  rclrt_core::TraceSource source = engine_.trace_source(next_callback_);
+  if (!source.callbacks.empty()) {
+    next_callback_ = source.callbacks.back().id + 1;
+  }
   source.dropped -= lost_before_;
   return source;
 }
@@ -291,6 +295,7 @@ bool Recorder::open_next()
   files_.push_back({name_ + number + ".trace", by_signal_});
   const Status opened = file_.open(files_.back().path);
   is_open_ = opened.ok();
+  next_callback_ = 0;
   if (!is_open_) {
     give_up(opened);
   }

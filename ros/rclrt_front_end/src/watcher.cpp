@@ -45,7 +45,7 @@ Watcher::Watcher(
 : engine_(engine),
   configuration_(configuration),
   options_(std::move(options)),
-  executor_(engine.trace_source().executor),
+  executor_(engine.trace_source(UINT32_MAX).executor),
   chains_(configuration.chains()),
   assumptions_(configuration, [this](const Broken & broken) { tell_broken(broken); })
 {
@@ -221,7 +221,9 @@ void Watcher::publish()
   }
   std::map<std::string, rclrt_core::CallbackStatistics> callbacks;
   for (const auto & callback : engine_.callbacks()) {
-    callbacks[callback->name()] = engine_.statistics(*callback);
+    if (callback->was_released()) {  // thousands may never be
+      callbacks[callback->name()] = engine_.statistics(*callback);
+    }
   }
   for (DiagnosticStatus & status : statuses_of(callbacks, &published_)) {
     statuses.push_back(std::move(status));

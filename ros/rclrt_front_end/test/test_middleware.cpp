@@ -5,12 +5,20 @@
 
 #include <gmock/gmock.h>
 
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,6 +27,7 @@
 #include "rclrt_front_end/configured_engine.hpp"
 #include "rclrt_front_end/local_publishers.hpp"
 #include "rclrt_front_end/sent_message.hpp"
+#include "rclrt_front_end/teller.hpp"
 #include "watcher.hpp"
 
 namespace
@@ -26,6 +35,8 @@ namespace
 
 /// How many more times this thread gets memory.
 thread_local int granted = std::numeric_limits<int>::max();
+/// How often threads have got some. Relaxed: of simulated threads one runs at a time.
+std::atomic<int64_t> allocations{0};
 
 }  // namespace
 
@@ -38,6 +49,7 @@ void * operator new(std::size_t size)
     throw std::bad_alloc();
   }
   --granted;
+  allocations.fetch_add(1, std::memory_order_relaxed);
   return memory;
 }
 void operator delete(void * memory) noexcept { std::free(memory); }
@@ -220,6 +232,65 @@ TEST(Statuses, of_a_callback_that_came_again_begin_anew)
   EXPECT_EQ(statuses_of(callbacks, &last).at(0).level, DiagnosticLevel::kOk);
   EXPECT_TRUE(statuses_of({}, &last).empty());
   EXPECT_TRUE(last.empty()) << "what is gone is forgotten";
+}
+
+/// Sections of locks and allocations in ten seconds of an executor that tells all it can. One callback has run; the others,
+/// each in a group of its own, do nothing.
+std::vector<int64_t> cost_of_idleness(int callbacks)
+{
+  const std::string folder = testing::TempDir() + "/idle." + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/file.yaml")
+    << "/**: {ros__parameters: {rclrt: {diagnostics: true, trace: {live: false, service: true}}}}";
+  ConfiguredEngineOptions options;
+  options.configuration_file = folder + "/file.yaml";
+  options.trace.directory = folder;
+  options.publish_diagnostics = [](const auto & statuses) {
+    EXPECT_LE(statuses.size(), 1u);
+    return rclrt_core::Status();
+  };
+  options.trace_service = [begins = true](unsigned, const SwitchTrace & change) mutable {
+    EXPECT_TRUE(!std::exchange(begins, false) || change(true).success);
+    return rclrt_core::Status();
+  };
+  rclrt_core::SimPlatform sim;
+  std::vector<int64_t> cost;
+  const rclrt_core::Status status = sim.run([&] {
+    std::unique_ptr<ConfiguredEngine> engine;
+    ASSERT_TRUE(ConfiguredEngine::make(sim, options, &engine).ok());
+    std::shared_ptr<rclrt_core::Callback> last;
+    for (int i = 0; i < callbacks; ++i) {
+      std::shared_ptr<rclrt_core::Group> group;
+      ASSERT_TRUE(engine->add_group({}, "", &group).ok());
+      rclrt_core::CallbackOptions callback;
+      callback.name = "/node/waitable/a_callback_with_a_name_of_usual_length_" + std::to_string(i);
+      callback.run = [](const rclrt_core::Job &) { return true; };
+      ASSERT_TRUE(engine->add_callback(callback, group, &last).ok());
+    }
+    Told told;
+    Teller teller(sim, [](rclrt_core::Severity, const std::string &) {}, told);
+    const Teller::Watch watch(teller, *engine, {});
+    std::unique_ptr<rclrt_core::Thread> spins;
+    ASSERT_TRUE(
+      sim.start_thread({}, [&] { EXPECT_TRUE(engine->engine().spin().ok()); }, {}, &spins).ok());
+    sim.sleep_for(std::chrono::seconds(1));
+    engine->engine().notify(*last);
+    sim.sleep_for(std::chrono::seconds(2));
+    const std::vector<int64_t> before = {sim.counts().lock, allocations.load()};
+    sim.sleep_for(std::chrono::seconds(10));
+    cost = {sim.counts().lock - before[0], allocations.load() - before[1]};
+    engine->engine().stop();
+    spins->join();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  std::filesystem::remove_all(folder);
+  return cost;
+}
+
+// Both executors have as many threads as they may.
+TEST(Executor, that_has_nothing_to_do_costs_the_same_with_hundred_and_with_thousand_callbacks)
+{
+  EXPECT_EQ(cost_of_idleness(1000), cost_of_idleness(100));
 }
 
 TEST(LocalPublishers, are_the_same_object_for_the_same_topic)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,40 @@ def test_a_watch_measures_what_the_simulator_measures() -> None:
     print(f"\ninstances compared: {compared}, chains that look older: {different}")
     assert min(compared.values()) > 5_000
     assert different < 20
+
+
+def calls_of_a_step(idle: int, folder: Path) -> int:
+    """Return how many functions a step calls that brings one job and looks at a stranger."""
+    names = [f"c{i}" for i in range(idle + 1)]
+    made = tuple(Callback(name, Kind.TIMER, "e", 1, period=10 * MS) for name in names)
+    system = System("s", (Executor("e", ExecutorKind.ISOLATED),), made)
+    (trace,) = to_traces(simulate(system, 15 * MS)).values()
+    watch, live = Watch(system), sources.Live(Watch(system), [], [folder])
+    strange = {id_: replace(one, name="x") for id_, one in trace.callbacks.items()}
+    stranger = SimpleNamespace(path=folder, process=None, callbacks=strange)
+    busy = next(id_ for id_, one in trace.callbacks.items() if one.name == "c0")
+    one = trace.records[trace.records["callback"] == busy][:1]
+
+    def step(number: int) -> None:
+        records = one.copy()
+        for key in ("release_ns", "ready_ns", "start_ns", "end_ns"):
+            records[key] += number * 10 * MS
+        watch.add(trace.header, trace.callbacks, records)
+        watch.add(trace.header, trace.callbacks, records[:0])
+        watch.settle(number * 10 * MS)
+        assert not live._is_of_model(stranger)  # type: ignore[arg-type]
+
+    calls: list[str] = []
+    watch.add(trace.header, trace.callbacks, trace.records)  # Each had a job.
+    step(2)
+    sys.setprofile(lambda _frame, event, _: calls.append(event))
+    step(3)
+    sys.setprofile(None)
+    return calls.count("call")
+
+
+def test_a_step_costs_the_same_however_many_callbacks_are_idle(tmp_path: Path) -> None:
+    assert calls_of_a_step(30, tmp_path) == calls_of_a_step(2, tmp_path)
 
 
 def reads(system: System, chain: Chain) -> bool:

@@ -8,6 +8,7 @@
 /// Engine::remove().
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -130,6 +131,8 @@ public:
   Duration relative_deadline() const noexcept { return relative_deadline_; }
   /// See Scheduling::deadline_from.
   DeadlineFrom deadline_from() const noexcept { return deadline_from_; }
+  /// Whether a job of it was ever released.
+  bool was_released() const noexcept { return was_released_.load(std::memory_order_relaxed); }
 
 protected:
   Callback(
@@ -142,6 +145,9 @@ protected:
     deadline_from_(deadline_from)
   {
   }
+  /// Set by threads that have the engine's lock, and never cleared. Relaxed: it says nothing of anything else, and a
+  /// thread that reads it too late asks again.
+  std::atomic<bool> was_released_{false};
 
 private:
   const std::string name_;

@@ -285,14 +285,16 @@ public:
   /// Threads of the engine that exist now. Two system calls for each. Allocates.
   std::vector<ThreadReport> threads() const;
   /// Look whether threads have lost CPUs that the OS had granted to them: ask for these again, with a finding. Call it
-  /// now and then: it acts when it sees the same loss at two calls. Not real-time safe.
+  /// now and then: it looks at 64 threads, the next ones at the next call, and acts when it sees the same loss at two
+  /// looks. Not real-time safe.
   void keep_cpus();
-  /// Callbacks that wait at this moment, in no particular order. One lock for each callback.
+  /// Callbacks that wait at this moment, in no particular order. One lock for each of them.
   std::vector<WaitingReport> waiting() const;
   /// Hand out the records made since the last call, oldest first within a thread.
   void read_trace(const std::function<void(const rclrt_job_record &)> & visit);
-  /// What the records refer to, and how many were overwritten before read_trace() read them.
-  TraceSource trace_source() const;
+  /// What the records refer to, and how many were overwritten before read_trace() read them. Of the callbacks those with
+  /// this id or a later one.
+  TraceSource trace_source(uint32_t from_callback = 0) const;
 
 private:
   std::unique_ptr<Impl> impl_;

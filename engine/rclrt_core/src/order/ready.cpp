@@ -164,6 +164,7 @@ void Ready::unlink(CallbackNode & callback) noexcept
   unlink(*callback.queue);
   if (callback.in_group.is_linked()) {
     erase_from(callback.queue->callbacks, callback);
+    erase_from(waiting_, callback);
   }
 }
 
@@ -186,6 +187,7 @@ void Ready::link(CallbackNode & callback) noexcept
       policy.is_ext() ? nanoseconds_of(job.deadline) : policy.relative_deadline_ns;
     urgency.rank = policy_.rank(job);
     callback.queue->callbacks.insert(callback);
+    waiting_.push_back(callback);
   }
   link(*callback.queue);
 }
@@ -194,7 +196,7 @@ bool Ready::release(CallbackNode & callback, Job & stamp, uint64_t count) noexce
 {
   Backlog & backlog = callback.backlog;
   latest_release_ = std::max(latest_release_, callback.place(stamp));
-  callback.statistics.released += count;
+  callback.count_released(count);
   switch (callback.overrun_rule) {
     case OverrunRule::kQueueAll:
       unlink(callback);
@@ -250,7 +252,7 @@ void Ready::release_late(CallbackNode & callback, Job last, Duration step, uint6
 {
   Backlog & backlog = callback.backlog;
   latest_release_ = std::max(latest_release_, callback.place(last));
-  callback.statistics.released += count;
+  callback.count_released(count);
   Job first = last;
   first.release -= step * static_cast<int64_t>(count - 1);
   const uint64_t kept = std::min<uint64_t>(count, backlog.depth());

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>
 #include <cstdint>
 #include <functional>
@@ -150,8 +151,9 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   /// Where the job's urgency and CPUs come from. `policy` is the entry of nothing once the OS has refused it.
   const AttributesEntry * policy = nullptr;
   const AttributesEntry * cpus = nullptr;
-  SetHook in_group;  // of GroupQueue::callbacks, while jobs wait
-  Urgency urgency;   // while jobs wait
+  SetHook in_group;                          // of GroupQueue::callbacks, while jobs wait
+  intrusive::list_member_hook<> in_waiting;  // of Ready::waiting_, then
+  Urgency urgency;                           // while jobs wait
   Backlog backlog;
   Duration learned{-1};  // from release to the deadline of the last message; -1: it carried none
   TimePoint clock_waits_since = kNever;  // see ClockSetters
@@ -199,6 +201,11 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
     const int64_t most_ns = std::min<int64_t>(2 * before_ns + 1000, kLongestUsual_ns);
     const int64_t took_ns = std::clamp<int64_t>(took.count(), 0, most_ns);
     usual_ns = static_cast<uint32_t>(before_ns + (took_ns - before_ns) / 8);
+  }
+  void count_released(uint64_t count) noexcept
+  {
+    statistics.released += count;
+    was_released_.store(true, std::memory_order_relaxed);
   }
   /// A job of a callback that sets a clock has ended.
   void clock_was_set() noexcept;
@@ -312,6 +319,18 @@ public:
   /// A job of it has ended.
   void finish(CallbackNode & callback) noexcept;
 
+  /// How many callbacks wait.
+  std::size_t waiting() const noexcept { return waiting_.size(); }
+  /// One of them, which is the last to be given again. Null: none waits.
+  const CallbackNode * next_waiting() noexcept
+  {
+    if (waiting_.empty()) {
+      return nullptr;
+    }
+    waiting_.splice(waiting_.end(), waiting_, waiting_.begin());
+    return &waiting_.back();
+  }
+
   /// What the urgency of the callback depends on changes by `how()`.
   template <typename How>
   void change(CallbackNode & callback, How && how) noexcept
@@ -360,6 +379,10 @@ private:
 
   const Policy & policy_;
   TraceRing given_up_;
+  intrusive::list<
+    CallbackNode,
+    intrusive::member_hook<CallbackNode, intrusive::list_member_hook<>, &CallbackNode::in_waiting>>
+    waiting_;
   uint64_t next_sequence_ = 0;
   TimePoint latest_release_{};  // of all so far
 };

@@ -4,11 +4,19 @@
 // What happened: findings, threads, trace.
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine_impl.hpp"
 
 namespace rclrt_core
 {
+namespace
+{
+
+// Threads whose CPUs are looked at in one call: the others are at the next ones.
+constexpr std::size_t kMostLooks = 64;
+
+}  // namespace
 
 std::vector<ThreadReport> Engine::threads() const
 {
@@ -31,7 +39,9 @@ void Engine::keep_cpus()
   std::vector<Finding> found;
   {
     const Impl::Lock configuration_lock(*impl_->configuration);
-    for (const auto & worker : impl_->life.workers()) {
+    const Impl::Workers & workers = impl_->life.workers();
+    for (std::size_t i = std::min(workers.size(), kMostLooks); i > 0; --i) {
+      const auto & worker = workers[impl_->next_look++ % workers.size()];
       ThreadUrgency::Strayed strayed;
       if (worker->urgency.keep_cpus(&strayed)) {
         found.push_back(
@@ -62,21 +72,31 @@ std::vector<WaitingReport> Engine::waiting() const
 
   std::vector<WaitingReport> reports;
   std::vector<Kept> kept;  // perhaps the last owners: destroyed without the locks
+  std::size_t left = 0;
+  {
+    const Impl::Lock lock(*impl_->mutex);
+    left = impl_->ready.waiting();
+  }
+  if (left == 0) {
+    return reports;
+  }
   const Impl::Workers workers = impl_->traced_workers();
-  const Impl::Lock configuration_lock(*impl_->configuration);
-  for (const auto & entry : impl_->callbacks) {
-    const CallbackNode & callback = *entry.second;
+  const Impl::Lock configuration_lock(*impl_->configuration);  // no callback goes meanwhile
+  for (; left > 0; --left) {
     const std::size_t before = kept.size();
     bool is_kept = true;
+    const CallbackNode * waits = nullptr;
     WaitingReport report;
     if (kept.capacity() - before < workers.size()) {  // nothing is allocated under `mutex`
       kept.reserve(2 * kept.capacity() + workers.size());
     }
     {
       const Impl::Lock lock(*impl_->mutex);
-      if (callback.backlog.empty()) {
-        continue;
+      waits = impl_->ready.next_waiting();
+      if (!waits) {
+        break;
       }
+      const CallbackNode & callback = *waits;
       const GroupNode & group = *callback.queue->group;
       const Lane & lane = *callback.queue->lane;
       report.begun = callback.statistics.executed + callback.statistics.empty + callback.running;
@@ -89,8 +109,8 @@ std::vector<WaitingReport> Engine::waiting() const
       }
       is_kept = report.is_group_busy || lane.running >= lane.places();
     }
-    report.callback = callback.name();
-    report.kind = callback.kind();
+    report.callback = waits->name();
+    report.kind = waits->kind();
     for (std::size_t i = before; is_kept && i < kept.size(); ++i) {
       report.keepers.push_back({kept[i].by->name(), kept[i].job});
     }
@@ -115,7 +135,7 @@ void Engine::read_trace(const std::function<void(const rclrt_job_record &)> & vi
   impl_->trace.read(impl_->traced_workers(), visit);
 }
 
-TraceSource Engine::Impl::trace_source() const
+TraceSource Engine::Impl::trace_source(uint32_t from_callback) const
 {
   TraceSource source;
   source.executor = number;
@@ -139,9 +159,14 @@ TraceSource Engine::Impl::trace_source() const
     options.model == ExecutionModel::kPriorityEvents && options.release_and_execute;
   {
     const Lock configuration_lock(*configuration);
-    source.callbacks.assign(former.begin(), former.end());
-    for (const auto & entry : callbacks) {
-      source.callbacks.push_back(traced(*entry.second));
+    const auto is_wanted = [from_callback](const auto & one) { return one.id >= from_callback; };
+    std::copy_if(former.begin(), former.end(), std::back_inserter(source.callbacks), is_wanted);
+    // Mostly there is no such callback.
+    const auto end = from_callback < next_callback ? callbacks.end() : callbacks.begin();
+    for (auto entry = callbacks.begin(); entry != end; ++entry) {
+      if (entry->second->id() >= from_callback) {
+        source.callbacks.push_back(traced(*entry->second));
+      }
     }
   }
   std::sort(

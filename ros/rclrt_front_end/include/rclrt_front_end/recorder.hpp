@@ -74,13 +74,15 @@ private:
   void write_what_is_kept(bool is_last);
   bool open_next();
   void close_file();
-  rclrt_core::TraceSource source() const;
+  /// With the callbacks that the open file does not know yet.
+  rclrt_core::TraceSource source();
   void give_up(const rclrt_core::Status & status);
 
   rclrt_core::Engine & engine_;
   const rclrt_config::TraceOptions options_;
   const Tell tell_;
   const TraceService service_;
+  const unsigned executor_;
   std::atomic<uint32_t> end_{
     0};  ///< set once by the destructor; release and acquire by Platform::wait()
   std::unique_ptr<rclrt_core::Thread> thread_;
@@ -91,6 +93,7 @@ private:
   uint64_t lost_before_ = 0;  ///< records, while it was not on
   rclrt_core::TraceFile file_;
   bool is_open_ = false;
+  uint32_t next_callback_ = 0;  ///< the first one that the file does not know
   bool has_failed_ = false;
   struct File
   {

@@ -57,6 +57,7 @@ class Assumptions:
         self.broken: dict[tuple[str, str], Broken] = {}
         self._bounds = {one.name: one.bound for one in result.callbacks}
         self._deadlines = {one.name: one.deadline for one in result.callbacks}
+        self._released: dict[str, Callback] = {}  # Since the last look.
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Look at jobs."""
@@ -79,14 +80,17 @@ class Assumptions:
 
     def settle(self, until: int) -> None:
         """Look at the releases up to then, of which no more come."""
-        for callback in self.system.callbacks:
-            if callback.period is not None:
-                self._releases(callback, self.seen[callback.name], until)
+        for callback in list(self._released.values()):
+            seen = self.seen[callback.name]
+            self._releases(callback, seen, until)
+            if len(seen.releases) < 2:
+                del self._released[callback.name]
 
     def _job(self, callback: Callback, seen: CallbackSeen, job: Job) -> None:
         seen.jobs += 1
         if callback.period is not None:
             seen.releases.append(job.release)
+            self._released[callback.name] = callback
         response = job.end - job.release
         seen.worst = max(seen.worst, response)
         bound, deadline = self._bounds[callback.name], self._deadlines[callback.name]

@@ -70,8 +70,10 @@ def read(
 
     name_of: Gives the name in the model for that of the executor.
     """
-    names = {id_: name_of(entry.name) for id_, entry in callbacks.items()}
-    inputs = {id_: e.name if names[id_] != e.name else "" for id_, e in callbacks.items()}
+    ids = {id_ for key in ("callback", "by_callback") for id_ in records[key].tolist()}
+    entries = {id_: callbacks[id_].name for id_ in ids if id_ in callbacks}
+    names = {id_: name_of(name) for id_, name in entries.items()}
+    inputs = {id_: name if names[id_] != name else "" for id_, name in entries.items()}
     here = (header.boot_id, header.process, header.executor)
     jobs: list[Job] = []
     publications: list[Publication] = []

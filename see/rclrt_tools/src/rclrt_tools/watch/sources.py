@@ -161,6 +161,7 @@ class Live:
         self._programs = programs
         self._running = Running(self._begin, self._end, self._say, places)
         self._missed: dict[Path, int] = {}
+        self._of_model: dict[Path, tuple[int, bool]] = {}  # With how many callbacks.
         self._threads = Threads()
         self._odd = 0
         self._gone: list[tuple[int, Process]] = []  # When it was, and whose live trace.
@@ -218,6 +219,7 @@ class Live:
     def _end(self, follower: Follower, why: str) -> None:
         follower.close()
         is_of_model = self._is_of_model(follower)
+        self._of_model.pop(follower.path, None)
         if why:
             self._say(why)
             self._unseen += is_of_model  # At least one record is missing from now on.
@@ -247,10 +249,15 @@ class Live:
 
     def _is_of_model(self, follower: Follower) -> bool:
         """Whether it has a callback of the model, and is one of the programs that were named."""
-        known, name_of = self._watch.system.callback_of, self._watch.names.of
-        return is_wanted(follower.process, self._programs) and any(
-            name_of(entry.name) in known for entry in follower.callbacks.values()
-        )
+        count = len(follower.callbacks)
+        before, is_it = self._of_model.get(follower.path, (0, False))
+        if before != count:
+            known, name_of = self._watch.system.callback_of, self._watch.names.of
+            is_it = is_wanted(follower.process, self._programs) and any(
+                name_of(entry.name) in known for entry in follower.callbacks.values()
+            )
+            self._of_model[follower.path] = count, is_it
+        return is_it
 
     def _look_at_stranger(self, follower: Follower, records: Records) -> None:
         """Tell of real-time jobs on the CPUs of the model: no bound counts them."""

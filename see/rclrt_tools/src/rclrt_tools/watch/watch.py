@@ -35,10 +35,12 @@ class Watch:
 
     def add(self, header: Header, callbacks: Mapping[int, Entry], records: Records) -> None:
         """Take records of one executor."""
+        if not len(records):
+            return
         jobs, publications = read(header, callbacks, records, self.names.of)
         self.assumptions.add(jobs)
         key = (header.boot_id, header.process, header.executor)
-        begins = len(records) > 0 and int(records["sequence"].min()) <= FIRST_JOB
+        begins = int(records["sequence"].min()) <= FIRST_JOB
         whole = self._whole.setdefault(key, begins)
         jobs_of: dict[str, list[Job]] = {}
         for job in jobs:
