@@ -35,12 +35,6 @@ std::vector<std::shared_ptr<Entity>> CallbackGroup::entities() const
   return present;
 }
 
-bool CallbackGroup::is_observed() const
-{
-  std::lock_guard<std::mutex> lock(mutex_);
-  return !observer_.expired();
-}
-
 void CallbackGroup::add(const std::shared_ptr<Entity> & entity)
 {
   std::shared_ptr<EntityObserver> observer;

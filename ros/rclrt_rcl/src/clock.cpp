@@ -147,10 +147,6 @@ void Clock::remove_observer(ObserverHandle handle)
 
 rcl_clock_t * Clock::handle() noexcept { return &impl_->clock; }
 
-}  // namespace rclrt_rcl
-
-namespace rclrt_rcl
-{
 namespace detail
 {
 

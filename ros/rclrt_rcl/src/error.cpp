@@ -71,15 +71,7 @@ void Logger::error(const std::string & text, Location at) const
 {
   log(RCUTILS_LOG_SEVERITY_ERROR, text, at);
 }
-void Logger::fatal(const std::string & text, Location at) const
-{
-  log(RCUTILS_LOG_SEVERITY_FATAL, text, at);
-}
 
-}  // namespace rclrt_rcl
-
-namespace rclrt_rcl
-{
 namespace detail
 {
 namespace

@@ -79,8 +79,6 @@ public:
 
   /// The entities that exist now.
   std::vector<std::shared_ptr<Entity>> entities() const;
-  /// Whether an executor has it.
-  bool is_observed() const;
 
   // For nodes, entities and executors:
 

@@ -75,7 +75,6 @@ public:
   void info(const std::string & text, Location at = Location::here()) const;
   void warn(const std::string & text, Location at = Location::here()) const;
   void error(const std::string & text, Location at = Location::here()) const;
-  void fatal(const std::string & text, Location at = Location::here()) const;
 
 private:
   void log(int severity, const std::string & text, const Location & at) const;
