@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What outsiders say of made-up traces; 11 and 12 have deadlines, 13 has none, 99 is FIFO."""
 
-from __future__ import annotations
-
 import pytest
 from edf_in_trace import Seen, TraceError, check, run_times
 from periodic_sets import Job, Set, judge
@@ -24,7 +22,7 @@ class Trace:
         at = f"{int(ms / 1000)}.{round(ms * 1000) % 1_000_000:06d}"
         self._lines.append(f"        my job-{tid:<7} [{cpu:03d}] d..2.    {at}: {text}")
 
-    def switch(self, ms: float, tid: int, cpu: int = 0, state: str = "R") -> Trace:
+    def switch(self, ms: float, tid: int, cpu: int = 0, state: str = "R") -> "Trace":
         before, self._runs[cpu] = self._runs[cpu], tid
         priority = {99: 59}
         self._add(
@@ -35,16 +33,16 @@ class Trace:
         )  # fmt: skip
         return self
 
-    def wake(self, ms: float, tid: int) -> Trace:
+    def wake(self, ms: float, tid: int) -> "Trace":
         text = f"sched_wakeup: comm=my job pid={tid} prio=120 target_cpu=000"
         self._add(ms, 0, 1, text)
         return self
 
-    def mark(self, ms: float, text: str) -> Trace:
+    def mark(self, ms: float, text: str) -> "Trace":
         self._add(ms, 0, 1, f"tracing_mark_write: rclrt {text}")
         return self
 
-    def due(self, ms: float, tid: int, due_ms: int) -> Trace:
+    def due(self, ms: float, tid: int, due_ms: int) -> "Trace":
         return self.mark(ms, f"{tid} due {due_ms * MS}").mark(ms, f"{tid} done")
 
     def text(self, written: int | None = None) -> str:

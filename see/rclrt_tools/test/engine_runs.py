@@ -8,8 +8,6 @@ jobs burn a known CPU time. What is left was the engine's work, or was taken awa
 than the model allows (`SLACK` and `LEAST` for each job), its jobs are discarded, and counted.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re
@@ -68,7 +66,7 @@ class Seen:
     jobs: int = 0
     discarded: int = 0
 
-    def add(self, other: Seen) -> None:
+    def add(self, other: "Seen") -> None:
         self.jobs += other.jobs
         self.discarded += other.discarded
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers of the demo: statistics, slices, percentiles, what a study says."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -296,7 +294,7 @@ class Load:
         self.running = False
         self.killed = killed
 
-    def __enter__(self) -> Load:
+    def __enter__(self) -> "Load":
         self.begun += 1
         self.running = True
         return self

@@ -9,8 +9,6 @@ A panel for each folder has some 300 ms: which callback had the CPU. A bar is a 
 to its end. A more urgent one above it has the CPU meanwhile. On a serial line a bar is a message.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -52,7 +50,7 @@ class Job:
     policy: str
     priority: int
 
-    def in_the_middle_of(self, other: Job) -> bool:
+    def in_the_middle_of(self, other: "Job") -> bool:
         """Whether it was released in the first half of another one."""
         return other.start < self.release < (other.start + other.end) // 2
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole system: every executor by its own bound, messages handed on between them, then chains."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -199,7 +197,7 @@ class Step:
 
     found: Found = ({}, NONE)
     grown: Mapping[str, Local] = field(default_factory=dict)
-    following: dict[tuple[tuple[str, Activation], ...], Step] = field(default_factory=dict)
+    following: "dict[tuple[tuple[str, Activation], ...], Step]" = field(default_factory=dict)
 
 
 def _next(last: Step, unit: Unit, arrivals: Arrivals, method: str, memory: Memory) -> Step:

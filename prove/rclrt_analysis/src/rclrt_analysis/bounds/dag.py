@@ -11,8 +11,6 @@ busy. The most that is over all paths is at most len + (vol + d - len + W) / m, 
 messages and d those of the path with the most.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,7 +37,7 @@ class Dag:
     transport: int = 0
 
     @cached_property
-    def with_work(self) -> Dag:
+    def with_work(self) -> "Dag":
         """The DAG with 1 ns of work for each node that has none."""
         return replace(self, wcet=tuple(max(1, cost) for cost in self.wcet))
 

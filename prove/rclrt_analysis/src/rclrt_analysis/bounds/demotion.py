@@ -16,8 +16,6 @@ is what its budget allows [docs/how-to/budgets.md]. That needs threads of fixed 
 group in which nothing waits for a demoted callback: else nothing that shares its CPU has a bound.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +47,7 @@ SLEEPS_NS = 50_000
 
 
 def looks(
-    system: System, accounts: Sequence[Account], released: Released
+    system: System, accounts: "Sequence[Account]", released: "Released"
 ) -> tuple[Above, ...] | None:
     """Return what the looks at these take; None if nothing bounds how many there are.
 
@@ -94,9 +92,9 @@ def looks(
 
 def with_looks(
     system: System,
-    accounts: Sequence[Account],
-    bounds: Callable[[System], tuple[Result, Released]],
-) -> tuple[Result, Released]:
+    accounts: "Sequence[Account]",
+    bounds: "Callable[[System], tuple[Result, Released]]",
+) -> "tuple[Result, Released]":
     """Return bounds that agree with how often they let the thread look.
 
     Where nothing bounds that, these looks are taken to fill all cores.

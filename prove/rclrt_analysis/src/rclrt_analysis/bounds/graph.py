@@ -23,8 +23,6 @@ to the head of its new level, before x that was preempted.
 A job that may be overtaken by the next of its origin is taken to end with the window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -82,7 +80,7 @@ class Way:
     release: int = 0
     start: int = 0
 
-    def joined(self, other: Way | None) -> Way:
+    def joined(self, other: "Way | None") -> "Way":
         """Return what holds for both."""
         if other is None:
             return self

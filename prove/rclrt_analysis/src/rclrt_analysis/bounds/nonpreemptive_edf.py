@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Response times and schedulability under non-preemptive EDF on one processor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -225,7 +223,7 @@ def _ranges(tasks: TaskSet, end: int) -> list[tuple[int, int]]:
     return list(zip(low[order][new].tolist(), until.tolist(), strict=True))
 
 
-def _by_spans(work: _Work, end: int, early: Ints) -> tuple[Ints, Ints]:
+def _by_spans(work: "_Work", end: int, early: Ints) -> tuple[Ints, Ints]:
     """Return bounds of all responses, from the actual and from the nominal release, shape (n,)."""
     tasks = work.tasks
     edges = [
@@ -247,7 +245,7 @@ def _by_spans(work: _Work, end: int, early: Ints) -> tuple[Ints, Ints]:
     return actual, nominal
 
 
-def _worst(work: _Work, mine: Ints, release: Ints, since: Ints, limit: Ints) -> Ints:
+def _worst(work: "_Work", mine: Ints, release: Ints, since: Ints, limit: Ints) -> Ints:
     """Return the longest response of each of some tasks, shape (n,).
 
     release: Shape (n, m): nominal releases that are looked at.

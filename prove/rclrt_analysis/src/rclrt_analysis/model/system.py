@@ -6,8 +6,6 @@ Built by `rclrt_analysis.model.read_model`, which checks what these classes take
 are unique and resolve, times are in range, triggers form no cycle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -322,7 +320,7 @@ class System:
     no_verdict: tuple[str, ...] = ()
     above: tuple[Above, ...] = ()
 
-    def each(self, change: Callable[[Callback], Callback]) -> System:
+    def each(self, change: Callable[[Callback], Callback]) -> "System":
         """Return the system with every callback as `change` makes it."""
         changed = replace(self, callbacks=tuple(map(change, self.callbacks)))
         if all(map(_connected_alike, self.callbacks, changed.callbacks)):
@@ -330,7 +328,7 @@ class System:
             changed.__dict__.update(known)
         return changed
 
-    def but(self, name: str, **fields: Any) -> System:
+    def but(self, name: str, **fields: Any) -> "System":
         """Return the system with these values in the fields of one callback."""
         return self.each(lambda c: replace(c, **fields) if c.name == name else c)
 

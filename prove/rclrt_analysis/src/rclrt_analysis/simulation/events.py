@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One thread with a queue of events, ordered FIFO, by priority or by deadline [Teper25 §IV-V]."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 
@@ -22,7 +20,7 @@ def _order(executor: Executor) -> Order:
     return lambda job: (-job.urgency, job.release, job.sequence)
 
 
-def make(clock: Clock, executor: Executor, members: list[int]) -> EventsExecutor:
+def make(clock: Clock, executor: Executor, members: list[int]) -> "EventsExecutor":
     """Return the executor of a model."""
     if executor.release is Release.RELEASE_AND_EXECUTE:
         return ReleaseAndExecute(clock, executor, members)

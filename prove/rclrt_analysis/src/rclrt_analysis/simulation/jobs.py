@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a simulation exposes: every job, and what chains made of them."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,7 +30,7 @@ class Job:
     work: int
     urgency: int
     deadline: int
-    sources: list[Job] = field(default_factory=list)
+    sources: "list[Job]" = field(default_factory=list)
     start: int = -1
     end: int = -1
     core: int = 0
@@ -40,7 +38,7 @@ class Job:
     remaining: int = 0
     publish_left: int = 0
     published: bool = False
-    released_by: Job | None = None
+    released_by: "Job | None" = None
     own_deadline: int = 0
 
     @property

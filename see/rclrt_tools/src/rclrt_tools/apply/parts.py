@@ -6,8 +6,6 @@ Each part can be read, compared, put into words and into a request to the helper
 back, where whatever is out of range is a ValueError.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os
@@ -93,7 +91,7 @@ class Policy:
             raise ValueError("runtime <= deadline <= period must hold")
 
     @classmethod
-    def of(cls, target: Target, _: Path) -> Policy:
+    def of(cls, target: Target, _: Path) -> "Policy":
         """Return what the kernel has now."""
         data = ctypes.create_string_buffer(helper.ATTR.size)
         helper.call(helper.GETATTR, target.number, data, helper.ATTR.size, 0)
@@ -103,7 +101,7 @@ class Policy:
         mine = {key: known[key] for key in FIELDS[name]}
         return cls(name, **mine, reset=bool(flags & helper.RESET_ON_FORK))
 
-    def holds(self, now: Policy, exactly: bool = True) -> bool:
+    def holds(self, now: "Policy", exactly: bool = True) -> bool:
         """Return whether it is in force."""
         return self.name == now.name and all(
             getattr(self, key) == getattr(now, key) for key in FIELDS[self.name]
@@ -136,13 +134,13 @@ class Clamp:
             raise ValueError("0 <= uclamp_min <= uclamp_max <= 1024 must hold")
 
     @classmethod
-    def of(cls, target: Target, _: Path) -> Clamp:
+    def of(cls, target: Target, _: Path) -> "Clamp":
         """Return what the kernel has now; without uclamp that is 0 and 0."""
         data = ctypes.create_string_buffer(helper.ATTR.size)
         helper.call(helper.GETATTR, target.number, data, helper.ATTR.size, 0)
         return cls(*helper.ATTR.unpack(data.raw)[-2:])
 
-    def holds(self, now: Clamp, exactly: bool = True) -> bool:
+    def holds(self, now: "Clamp", exactly: bool = True) -> bool:
         """Return whether it is in force."""
         return self == now
 
@@ -167,14 +165,14 @@ class Cpus:
         object.__setattr__(self, "cpus", tuple(sorted(set(self.cpus))))
 
     @classmethod
-    def of(cls, target: Target, proc: Path) -> Cpus:
+    def of(cls, target: Target, proc: Path) -> "Cpus":
         """Return what the kernel has now."""
         if target.is_interrupt:
             place = proc / f"irq/{target.number}/smp_affinity_list"
             return cls(cpus_in(place.read_text(encoding="ascii")))
         return cls(tuple(sorted(os.sched_getaffinity(target.number))))
 
-    def holds(self, now: Cpus, exactly: bool = True) -> bool:
+    def holds(self, now: "Cpus", exactly: bool = True) -> bool:
         """Return whether it is in force; the kernel leaves out what is off or not in the cpuset."""
         return now == self if exactly else set(now.cpus) <= set(self.cpus)
 

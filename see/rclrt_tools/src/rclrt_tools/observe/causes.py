@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which callback releases which, as the records say; nothing is guessed from times."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -50,7 +48,7 @@ class _Publications:
     part: Ints
 
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> _Publications:
+    def of(cls, parts: Sequence[Part]) -> "_Publications":
         every = [list(part.published.values()) for part in parts]
         records = joined(mine for several in every for mine in several)
         part = np.repeat(np.arange(len(parts)), [sum(map(len, several)) for several in every])

@@ -7,8 +7,6 @@ of what it reads. Within a column each goes to where its neighbours are, so that
 What passes a column has a place of its own there.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -64,7 +62,7 @@ class _Place:
 
     column: int
     name: str = ""
-    near: list[_Place] = field(default_factory=list)
+    near: "list[_Place]" = field(default_factory=list)
     y: float = 0.0
 
     @property

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The records of a run as a page shows them: a picture of all of it, and jobs in detail."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,7 +33,7 @@ class Density:
     _full: npt.NDArray[np.int32]
 
     @classmethod
-    def of(cls, rows: int) -> Density:
+    def of(cls, rows: int) -> "Density":
         """Return one in which nothing has happened."""
         shape = (rows, int(np.clip(CELLS // max(1, rows), 64, 4096)))
         return cls(np.zeros(shape), np.zeros(shape, np.bool_), np.zeros(shape, np.int32))

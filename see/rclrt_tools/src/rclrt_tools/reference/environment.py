@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machine as it is, not as somebody thinks it is set up; and a background load on it."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -114,7 +112,7 @@ class BackgroundLoad:
         self._cpus = [cpu for cpu in sorted(set(cpus)) for _ in range(each)]
         self._children: list[subprocess.Popen[bytes]] = []
 
-    def __enter__(self) -> BackgroundLoad:
+    def __enter__(self) -> "BackgroundLoad":
         try:
             for cpu in self._cpus:
                 child = subprocess.Popen(

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the program that runs a scenario, and stops it when asked; the names of its executors."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -58,7 +56,7 @@ class Interrupt:
         self._children: list[subprocess.Popen[str]] = []
         self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> Interrupt:
+    def __enter__(self) -> "Interrupt":
         for number in (signal.SIGINT, signal.SIGTERM):
             self._before[number] = signal.signal(number, self._on_signal)
         return self

@@ -7,8 +7,6 @@ few blocks and the rings. Files are read, not mapped: a mapped file that somebod
 the program.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from array import array
@@ -98,7 +96,7 @@ class TraceReader:
         """Close the file."""
         self._stream.close()
 
-    def __enter__(self) -> TraceReader:
+    def __enter__(self) -> "TraceReader":
         return self
 
     def __exit__(self, *_: object) -> None:

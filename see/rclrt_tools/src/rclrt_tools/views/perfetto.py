@@ -10,8 +10,6 @@ the way to its root in its arrows.
 Files of one format may be joined byte by byte: `cat` adds a recording of the kernel's scheduler.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -199,12 +197,12 @@ class _Writer:
         """Write what is kept."""
         self.add(layout.blank(0), np.zeros(0, dtype=np.int64), NEVER)
 
-    def _ends(self, jobs: _Jobs) -> None:
+    def _ends(self, jobs: "_Jobs") -> None:
         time = wide(jobs.records["end_ns"])
         for track in (jobs.thread, jobs.lane):
             self._stream.write(_end().rows(len(time), time=time, track=wide(track)))
 
-    def _begins(self, jobs: _Jobs, caused: npt.NDArray[np.uint64]) -> None:
+    def _begins(self, jobs: "_Jobs", caused: npt.NDArray[np.uint64]) -> None:
         records = jobs.records
         form = _forms(records, caused != 0, jobs.blocker >= 0)
         columns = {
@@ -235,7 +233,7 @@ class _Writer:
             chosen = {name: column[mine] for name, column in columns.items()}
             self._stream.write(_full(one).rows(len(mine), **chosen))
 
-    def _arrows(self, jobs: _Jobs) -> npt.NDArray[np.uint64]:
+    def _arrows(self, jobs: "_Jobs") -> npt.NDArray[np.uint64]:
         """Write where arrows begin; return their numbers, 0 for jobs without.
 
         That is on the track of the job that has published: so viewers follow a chain through it.
@@ -311,7 +309,7 @@ class _Writer:
                     )
                 )
 
-    def _count(self, jobs: _Jobs, records: Records, source: Ints, horizon: int) -> None:
+    def _count(self, jobs: "_Jobs", records: Records, source: Ints, horizon: int) -> None:
         """Write counters, as far as nothing can come in between."""
         for name, chosen, time, change in (
             ("backlog", jobs.source, jobs.records["ready_ns"], 1),
@@ -366,11 +364,11 @@ class _Jobs:
         self.blocker_job = blocker_job
 
     @classmethod
-    def none(cls) -> _Jobs:
+    def none(cls) -> "_Jobs":
         ints, numbers = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
         return cls(layout.blank(0), ints, ints, numbers, numbers, ints, numbers)
 
-    def and_more(self, other: _Jobs) -> _Jobs:
+    def and_more(self, other: "_Jobs") -> "_Jobs":
         return _Jobs(
             *(
                 np.concatenate((mine, theirs)) if len(mine) else theirs
@@ -384,13 +382,13 @@ class _Jobs:
             self.blocker_job,
         )  # fmt: skip
 
-    def part(self, chosen: npt.NDArray[np.bool_]) -> _Jobs:
+    def part(self, chosen: npt.NDArray[np.bool_]) -> "_Jobs":
         """Return some of them."""
         if chosen.all():
             return self
         return _Jobs(*(column[chosen] for column in self._columns()))
 
-    def split(self, name: str, horizon: int) -> tuple[_Jobs, _Jobs]:
+    def split(self, name: str, horizon: int) -> "tuple[_Jobs, _Jobs]":
         """Return those of which a time is before the horizon, and the others."""
         now = self.records[name] < horizon
         return self.part(now), self.part(~now)

@@ -7,8 +7,6 @@ programs are looked for in /proc, some times a second: what comes and goes betwe
 seen.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -56,7 +54,7 @@ class Stalls:
         self._command = [*_program(), "stalls", *map(str, cpus)]
         self._spans = list(spans)
 
-    def __enter__(self) -> Stalls:
+    def __enter__(self) -> "Stalls":
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
@@ -147,7 +145,7 @@ class Strangers:
         """From one look to the next, and how long they ran in between, ns."""
         self._looked = time.monotonic_ns()
 
-    def __enter__(self) -> Strangers:
+    def __enter__(self) -> "Strangers":
         self._ended = threading.Event()
         self.note(is_first=True)
         self._looking = threading.Thread(target=self._look, daemon=True)

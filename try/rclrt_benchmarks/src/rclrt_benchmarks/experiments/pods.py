@@ -9,8 +9,6 @@ docs/reference/pods.md says what the model leaves out. Exits with 1 if a number 
 differs from the model by more than 1 %, or a shape that is stated does not hold.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 from collections.abc import Callable, Iterator, Mapping
@@ -139,7 +137,7 @@ def stated_of(name: str) -> dict[str, list[float]]:
     return {who: [values[1] for values in points.values()] for who, points in PRINTED.items()}
 
 
-def spread_of(of: Table) -> list[dict[str, Any]]:
+def spread_of(of: "Table") -> list[dict[str, Any]]:
     """Return the standard deviations of Table 1 beside ours, losses drawn in two ways.
 
     Where the three messages of an instance are lost together or not at all, there are only two
