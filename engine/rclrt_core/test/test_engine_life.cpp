@@ -384,21 +384,6 @@ TEST(InheritedPriority, a_subscription_gets_the_highest_of_those_who_publish_to_
   EXPECT_EQ(priorities, (std::vector<int>{10, 30, 30}));
 }
 
-TEST(Publication, queues_at_once_but_wakes_only_at_its_end)
-{
-  EngineOnSim engine;
-  engine.add(engine.fifo_callback("high", 1, 90));
-  engine.add(engine.fifo_callback("publisher", 0, 10), [&] {
-    {
-      const Publication batch;
-      engine.notify("high");
-      engine.work(3);  // the middleware's lock is held here
-    }
-    engine.work(2);
-  });
-  EXPECT_EQ(engine.run(100, {{1, "publisher"}}), (Lines{"1-1-7 publisher", "1-4-5 high"}));
-}
-
 TEST(Trace, a_ring_keeps_the_newest_records_and_counts_the_others)
 {
   struct Case

@@ -126,36 +126,30 @@ TEST(GroupBudget, holds_for_timers_and_others_in_every_model)
   }
 }
 
-TEST(GroupBudget, of_a_group_that_comes_back_is_whole_again)
+TEST(GroupBudget, of_a_group_that_comes_back_is_whole_again_at_once_and_in_the_next_period)
 {
-  EngineOnSim scene;
-  const auto group = scene.group("group", 1, budget(2, 1000));
-  scene.add(scene.fifo_callback("a", 3, 80), "group");
-  scene.add(scene.fifo_callback("b", 20, 50));
-  const Lines jobs = scene.run(60, {{0, "a"}, {20, "b"}, {21, "a"}}, [&] {
-    scene.until(10);  // it is demoted
-    scene.remove("a");
-    ASSERT_TRUE(scene.engine.remove_group(group).ok());
-    ASSERT_TRUE(scene.engine.add_group_again(group).ok());
-    scene.add(scene.fifo_callback("a", 2, 80), "group");
-  });
-  EXPECT_EQ(jobs.back(), "21-21-23 a");
-}
-
-TEST(GroupBudget, of_a_group_that_comes_back_is_whole_in_the_next_period_too)
-{
-  EngineOnSim scene;
-  const auto group = scene.group("group", 1, budget(2, 20));
-  scene.add(scene.fifo_callback("a", 2, 80), "group");
-  scene.add(scene.fifo_callback("b", 40, 50));
-  const Lines jobs = scene.run(100, {{20, "a"}, {23, "b"}, {24, "a"}}, [&] {
-    scene.until(10);
-    scene.remove("a");
-    ASSERT_TRUE(scene.engine.remove_group(group).ok());
-    ASSERT_TRUE(scene.engine.add_group_again(group).ok());
-    scene.add(scene.fifo_callback("a", 2, 80), "group");
-  });
-  EXPECT_EQ(jobs, (Lines{"20-20-22 a", "23-23-65 b", "24-40-42 a"}));
+  const struct
+  {
+    int64_t period_ms, work_ms, work_of_b_ms;
+    std::vector<Arrival> arrivals;
+    Lines jobs;
+  } cases[] = {
+    {1000, 3, 20, {{0, "a"}, {20, "b"}, {21, "a"}}, {"0-0-3 ?", "20-20-42 b", "21-21-23 a"}},
+    {20, 2, 40, {{20, "a"}, {23, "b"}, {24, "a"}}, {"20-20-22 a", "23-23-65 b", "24-40-42 a"}}};
+  for (const auto & c : cases) {
+    EngineOnSim scene;
+    const auto group = scene.group("group", 1, budget(2, c.period_ms));
+    scene.add(scene.fifo_callback("a", c.work_ms, 80), "group");
+    scene.add(scene.fifo_callback("b", c.work_of_b_ms, 50));
+    const Lines jobs = scene.run(100, c.arrivals, [&] {
+      scene.until(10);  // the first time it is demoted
+      scene.remove("a");
+      ASSERT_TRUE(scene.engine.remove_group(group).ok());
+      ASSERT_TRUE(scene.engine.add_group_again(group).ok());
+      scene.add(scene.fifo_callback("a", 2, 80), "group");
+    });
+    EXPECT_EQ(jobs, c.jobs);
+  }
 }
 
 TEST(GroupBudget, of_a_group_that_is_gone_is_not_looked_at)
