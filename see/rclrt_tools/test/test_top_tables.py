@@ -3,13 +3,21 @@
 """What fits into the tables of `./rclrt top`: names, and which rows."""
 
 import random
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from live_program import BEGIN, MS, Robot
+from rclrt_tools.live.activity import Activity
+from rclrt_tools.live.files import Process
 from rclrt_tools.live.short_names import cells, short_names
 from rclrt_tools.live.table import fit
 from rclrt_tools.live.top_tables import tables
+from rclrt_tools.live.watch import Snapshot, Watched
+from rclrt_tools.trace import RECORD, Entry
 
 
 @pytest.fixture
@@ -24,6 +32,36 @@ def job(robot: Robot, callback: int, deadline_ns: int = 0) -> None:
         0, 0, callback=callback, release_ns=begin, ready_ns=begin, start_ns=begin,
         end_ns=begin + MS, cpu_ns=MS, deadline_ns=deadline_ns,
     )  # fmt: skip
+
+
+def calls_of_a_screen(callbacks: int) -> int:
+    """Return how many functions are called, of Python and of C, while one of them runs."""
+    activity = Activity(1000 * MS, 0)
+    names = (f"/node/subscription/topic_{i}" for i in range(callbacks))
+    activity.learn({i: Entry(name, i, f"{name}'s", 1, 1, -1) for i, name in enumerate(names)})
+    records = np.zeros(9, RECORD)
+    records["release_ns"] = records["ready_ns"] = records["start_ns"] = np.arange(9) * MS
+    records["end_ns"] = records["start_ns"] + MS
+    activity.add(records, 20 * MS)
+    process = Process(1, 1, 1, "program")
+    follower: Any = SimpleNamespace(process=process, header=SimpleNamespace(executor=1, model=1))
+    one = Watched(Path("a.trace"), follower, activity, "runs")
+    calls: list[str] = []
+
+    def screen() -> None:
+        recent, _ = activity.recent(20 * MS)
+        shown = tables(Snapshot(20 * MS, [one], [recent], [], {}))
+        assert shown[0].order("cpu")[0] == 0
+
+    screen()
+    sys.setprofile(lambda _frame, event, _: calls.append(event))
+    screen()
+    sys.setprofile(None)
+    return calls.count("call") + calls.count("c_call")
+
+
+def test_a_screen_calls_no_function_for_an_idle_callback() -> None:
+    assert calls_of_a_screen(300) == calls_of_a_screen(10)
 
 
 def test_long_texts_are_cut_at_the_end() -> None:

@@ -219,9 +219,15 @@ def _next(last: Step, unit: Unit, arrivals: Arrivals, method: str, memory: Memor
 def with_late_timers(system: System) -> System:
     """Return the system with timers that are released as late as its overheads say.
 
-    The thread that releases timers may be on another core than the callback. It has SCHED_FIFO, as
-    those of the middleware: so with reservations it waits until these leave it the core. Messages
-    from outside wait for the middleware likewise, so they come closer and further apart.
+    The thread that releases timers may be on another core than the callback: two wake-ups, `late`
+    and `wake`. A thread that covers its timer needs one. But a release is not covered while all
+    threads that might cover it work, nor if a thread that ran a message would have to change its
+    priority for it, nor on another clock than CLOCK_MONOTONIC, nor by a pool's or a group's thread
+    before its first job. No model says which timers are never like that.
+
+    The thread that releases timers has SCHED_FIFO, as those of the middleware: so with reservations
+    it waits until these leave it the core. Messages from outside wait for the middleware likewise,
+    so they come closer and further apart.
     """
     several = len({core for e in system.executors if is_ours(e.kind) for core in e.cores}) > 1
     late = system.overheads.late + system.overheads.wake * several

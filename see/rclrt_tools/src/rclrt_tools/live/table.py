@@ -122,11 +122,12 @@ class Table:
         if self.busy and not idle:
             rows = [row for row in rows if self.values[self.busy][row]]
         column, values, names = self.column(key), self.values[key], self.values[self.stretched]
-        known = [row for row in rows if not _unknown(values[row])]
-        unknown = [row for row in rows if _unknown(values[row])]
+        # No function for each row: there may be thousands. NaN differs from itself.
+        known = [row for row in rows if (at := values[row]) is not None and at == at]
+        unknown = [row for row in rows if (at := values[row]) is None or at != at]
         for some in (known, unknown):
-            some.sort(key=lambda row: str(names[row]))
-        known.sort(key=lambda row: values[row], reverse=column.is_text == reverse)
+            some.sort(key=names.__getitem__)
+        known.sort(key=values.__getitem__, reverse=column.is_text == reverse)
         return known + unknown
 
     def _found(self, wanted: str) -> list[int]:
@@ -184,7 +185,3 @@ def fit(shown: str, width: int, left: bool) -> str:
         shown = head(shown, width - 1) + "…"
     room = " " * (width - cells(shown))
     return shown + room if left else room + shown
-
-
-def _unknown(value: Value) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))

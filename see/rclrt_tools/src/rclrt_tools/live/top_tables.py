@@ -5,10 +5,12 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from rclrt_tools.live.activity import Activity
 from rclrt_tools.live.table import Column, Table, Value, count, ms, number, percent, text
 from rclrt_tools.live.threads import ranges
 from rclrt_tools.live.watch import Snapshot, Watched
@@ -152,34 +154,61 @@ def tables(snapshot: Snapshot) -> list[Table]:
 def callbacks(snapshot: Snapshot) -> Table:
     """Return those of the executors that run, first those that need most CPU."""
     values: dict[str, list[Value]] = {column.key: [] for column in CALLBACKS}
-    values |= {key: [] for key in ("executor", "period_ns", "jobs", "response_n", "execution_n")}
+    values |= {key: [] for key in ("executor", "jobs", "response_n", "execution_n", *FIXED)}
     for one, recent in zip(snapshot.followed, snapshot.recent, strict=True):
         entries, newest = one.activity.entries, one.activity.newest
         size = len(entries)
+        blocked = np.flatnonzero(~np.isnan(recent["blocker"])).tolist()
+        blockers = zip(blocked, recent["blocker"][blocked].tolist(), strict=True)
         values["process"] += [one.process.number] * size
         values["program"] += [one.process.program] * size
         values["executor"] += [one.follower.header.executor] * size
-        values["name"] += [entry.name[:LONGEST_NAME] for entry in entries]
-        values["group_name"] += [entry.group_name[:LONGEST_NAME] for entry in entries]
-        values["kind"] += [layout.word(layout.KINDS, entry.kind) for entry in entries]
-        values["period_ns"] += [entry.period_ns for entry in entries]
+        for key, column in _fixed(one.activity).items():
+            values[key] += column
         for key in recent.dtype.names or ():
             values.setdefault(key, []).extend(recent[key].tolist())
-        values["blocker_name"] += [
-            None if math.isnan(row) else entries[int(row)].name[:LONGEST_NAME]
-            for row in recent["blocker"].tolist()
-        ]
+        values["blocker_name"] += _of(
+            size, None, ((row, entries[int(by)].name[:LONGEST_NAME]) for row, by in blockers)
+        )
         for key in one.activity.totals.dtype.names or ():
             values[key] += one.activity.totals[key].tolist()
         some = (newest["end_ns"] != 0) & (newest["policy"] != layout.POLICY_UNKNOWN)
-        force = zip(newest["policy"].tolist(), newest["priority"].tolist(), strict=True)
-        words = [_policy((layout.word(layout.POLICIES, a), b)) for a, b in force]
-        values["force"] += np.where(some, words, "-").tolist() if size else []
-        values["cpus"] += [_cpus(mask) for mask in newest["cpus"].tolist()]
-    pairs = zip(values["name"], values["jobs"], strict=True)
-    values["folded"] = [not jobs and bool(PARAMETERS.search(name)) for name, jobs in pairs]
+        rows = np.flatnonzero(some).tolist()
+        force = zip(newest["policy"][rows].tolist(), newest["priority"][rows].tolist(), strict=True)
+        words = (_policy((layout.word(layout.POLICIES, a), b)) for a, b in force)
+        values["force"] += _of(size, "-", zip(rows, words, strict=True))
+        rows = np.flatnonzero(newest["cpus"]).tolist()
+        masks = map(_cpus, newest["cpus"][rows].tolist())
+        values["cpus"] += _of(size, "-", zip(rows, masks, strict=True))
+    pairs = zip(values["folded"], values["jobs"], strict=True)
+    values["folded"] = [not jobs and of_parameters for of_parameters, jobs in pairs]
     searched = ("name", "program", "process")
     return Table("callbacks", CALLBACKS, values, "name", searched, "cpu", "jobs", "folded")
+
+
+FIXED = ("name", "group_name", "kind", "period_ns", "folded")
+_known: WeakKeyDictionary[Activity, dict[str, list[Value]]] = WeakKeyDictionary()
+
+
+def _fixed(activity: Activity) -> dict[str, list[Value]]:
+    """Return the columns that never change: there may be thousands of callbacks, mostly idle."""
+    columns = _known.setdefault(activity, {key: [] for key in FIXED})
+    for entry in activity.entries[len(columns["name"]) :]:
+        name = entry.name[:LONGEST_NAME]
+        kind = layout.word(layout.KINDS, entry.kind)
+        of_parameters = bool(PARAMETERS.search(name))
+        row = (name, entry.group_name[:LONGEST_NAME], kind, entry.period_ns, of_parameters)
+        for key, value in zip(FIXED, row, strict=True):
+            columns[key].append(value)
+    return columns
+
+
+def _of(size: int, nothing: Value, values: Iterable[tuple[int, Value]]) -> list[Value]:
+    """Return a column in which these rows have values."""
+    column = [nothing] * size
+    for row, value in values:
+        column[row] = value
+    return column
 
 
 def chains(snapshot: Snapshot) -> Table:
