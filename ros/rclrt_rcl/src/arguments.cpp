@@ -82,9 +82,6 @@ void reject_unknown_ros_arguments(const rcl_arguments_t & arguments, const char 
   }
 }
 
-}  // namespace detail
-namespace detail
-{
 namespace
 {
 

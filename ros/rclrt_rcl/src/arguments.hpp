@@ -12,9 +12,7 @@
 #include "rcl/node.h"
 #include "rclrt_rcl/parameters.hpp"
 
-namespace rclrt_rcl
-{
-namespace detail
+namespace rclrt_rcl::detail
 {
 
 /// Arguments of `argv` that are not for ROS.
@@ -29,15 +27,10 @@ void throw_unless_parsed(
 /// Error that names what follows --ros-args and is not known.
 void reject_unknown_ros_arguments(const rcl_arguments_t & arguments, const char * const * argv);
 
-}  // namespace detail
-namespace detail
-{
-
 /// Parameters on the command line and in its files.
 
 /// Those of the context's arguments, then those of the node's own, each in the order in which rcl
 /// lists the node names they are for; the last one counts.
 Parameters given_parameters(const rcl_context_t & context, const rcl_node_t & node);
 
-}  // namespace detail
-}  // namespace rclrt_rcl
+}  // namespace rclrt_rcl::detail

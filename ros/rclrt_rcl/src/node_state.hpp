@@ -19,9 +19,7 @@
 #include "rclrt_rcl/parameters.hpp"
 #include "rosgraph_msgs/msg/clock.hpp"
 
-namespace rclrt_rcl
-{
-namespace detail
+namespace rclrt_rcl::detail
 {
 
 class TimeSource;
@@ -95,5 +93,4 @@ private:
   std::shared_ptr<Subscription<rosgraph_msgs::msg::Clock>> subscription_;
 };
 
-}  // namespace detail
-}  // namespace rclrt_rcl
+}  // namespace rclrt_rcl::detail

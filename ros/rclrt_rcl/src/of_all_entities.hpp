@@ -12,9 +12,7 @@
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/qos.hpp"
 
-namespace rclrt_rcl
-{
-namespace detail
+namespace rclrt_rcl::detail
 {
 
 /// For lines of the log that each message or request could cause: a warning "<subject><what>". Within a second of the
@@ -32,5 +30,4 @@ inline uint32_t queue_depth(const QoS & qos)
     qos.is_keep_all() ? kMost : std::clamp<std::size_t>(qos.depth(), 1, kMost));
 }
 
-}  // namespace detail
-}  // namespace rclrt_rcl
+}  // namespace rclrt_rcl::detail

@@ -10,9 +10,7 @@
 
 #include "rclrt_rcl/context.hpp"
 
-namespace rclrt_rcl
-{
-namespace detail
+namespace rclrt_rcl::detail
 {
 
 /// Hold this around rcl's logging, that is around logging calls and around making and destroying nodes (which
@@ -33,5 +31,4 @@ inline std::mutex & type_cache_mutex()
 void remember_context(const std::shared_ptr<Context> & context);
 void shutdown_all_contexts(const std::string & reason);
 
-}  // namespace detail
-}  // namespace rclrt_rcl
+}  // namespace rclrt_rcl::detail

@@ -204,8 +204,6 @@ public:
   }
 
   bool wants_reference() const noexcept { return std::holds_alternative<ByReference>(form_); }
-  bool wants_owned() const noexcept { return std::holds_alternative<Owned>(form_); }
-  bool wants_shared() const noexcept { return std::holds_alternative<Shared>(form_); }
 
   const detail::Symbol & symbol() const noexcept { return symbol_; }
 

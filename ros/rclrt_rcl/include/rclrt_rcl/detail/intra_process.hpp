@@ -29,9 +29,7 @@
 #include "rclrt_rcl/detail/trace_points.hpp"
 #include "rclrt_rcl/qos.hpp"
 
-namespace rclrt_rcl
-{
-namespace detail
+namespace rclrt_rcl::detail
 {
 
 using Gid = std::array<uint8_t, 16>;
@@ -211,5 +209,4 @@ private:
   std::vector<std::pair<Endpoint, std::shared_ptr<Outbox>>> outboxes_;
 };
 
-}  // namespace detail
-}  // namespace rclrt_rcl
+}  // namespace rclrt_rcl::detail

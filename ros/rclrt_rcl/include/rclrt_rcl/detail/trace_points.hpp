@@ -14,9 +14,7 @@
 
 #include "rclrt_core/job.hpp"
 
-namespace rclrt_rcl
-{
-namespace detail
+namespace rclrt_rcl::detail
 {
 
 /// What a user has given as callback: a function, or an object of a type.
@@ -88,5 +86,4 @@ void trace_put(
   const void * inbox, std::size_t place, std::size_t size, bool is_overwritten) noexcept;
 void trace_got(const void * inbox, std::size_t place, std::size_t size) noexcept;
 
-}  // namespace detail
-}  // namespace rclrt_rcl
+}  // namespace rclrt_rcl::detail
