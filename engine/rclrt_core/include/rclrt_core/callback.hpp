@@ -145,9 +145,6 @@ protected:
     deadline_from_(deadline_from)
   {
   }
-  /// Set by threads that have the engine's lock, and never cleared. Relaxed: it says nothing of anything else, and a
-  /// thread that reads it too late asks again.
-  std::atomic<bool> was_released_{false};
 
 private:
   const std::string name_;
@@ -155,6 +152,11 @@ private:
   const uint32_t id_;
   const CallbackKind kind_;
   const DeadlineFrom deadline_from_;
+
+protected:
+  /// Set by threads that have the engine's lock, and never cleared. Relaxed: it says nothing of anything else, and a
+  /// thread that reads it too late asks again.
+  std::atomic<bool> was_released_{false};
 };
 
 }  // namespace rclrt_core
