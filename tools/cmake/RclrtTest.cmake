@@ -146,6 +146,16 @@ function(rclrt_add_pytest name path)
   set_tests_properties(${PROJECT_NAME}.${name} PROPERTIES ${properties} ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
 
+# rclrt_add_model(<name> holds|breaks <file> [<macro>...]): every interleaving of a model of the package, with these macros.
+function(rclrt_add_model name expected)
+  add_test(NAME ${PROJECT_NAME}.model.${name} COMMAND ${RCLRT_CMAKE_DIR}/check_model.sh ${expected} ${ARGN}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/model)
+  set_tests_properties(${PROJECT_NAME}.model.${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+  if(expected STREQUAL "holds")  # Searched whole, in half a minute. A mistake is found in less.
+    set_tests_properties(${PROJECT_NAME}.model.${name} PROPERTIES LABELS machine)
+  endif()
+endfunction()
+
 # _rclrt_test_properties(<target that the test needs>...): sets `properties`; and `own_domain`, which goes before the
 # command of a test that runs beside others and may use the middleware: nobody else in this run has its domain.
 macro(_rclrt_test_properties)
