@@ -22,7 +22,7 @@ def _text(path: Path) -> str:
 
 
 def _lines(files: list[Path]) -> int:
-    return sum(_text(path).count("\n") for path in files)
+    return sum(_text(path).count("\n") for path in files if path.suffix != ".png")
 
 
 def _is_test(path: Path) -> bool:
