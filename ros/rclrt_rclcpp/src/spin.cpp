@@ -4,7 +4,6 @@
 // The functions by which an executor spins.
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <stdexcept>
@@ -19,30 +18,6 @@ namespace rclrt_rclcpp
 {
 namespace
 {
-
-/// Sets the flag that a thread spins. At the end resets it, and the cancel() that has ended the spin.
-class Spinning
-{
-public:
-  Spinning(std::atomic_bool & flag, std::atomic_bool & cancelled, const char * function)
-  : flag_(flag), cancelled_(cancelled)
-  {
-    if (flag_.exchange(true)) {
-      throw std::runtime_error(std::string(function) + " called while already spinning");
-    }
-  }
-  ~Spinning()
-  {
-    cancelled_ = false;
-    flag_ = false;
-  }
-  Spinning(const Spinning &) = delete;
-  Spinning & operator=(const Spinning &) = delete;
-
-private:
-  std::atomic_bool & flag_;
-  std::atomic_bool & cancelled_;
-};
 
 /// How often spin_until_future_complete() looks at its future while there is no work: any thread may make it
 /// ready, and nobody is told.
@@ -65,11 +40,19 @@ void Spinner::cancel()
   }
 }
 
+std::optional<Spinning> Spinner::begin(const char * function)
+{
+  if (of_ != Of::kOurs) {
+    return std::nullopt;  // its caller has done so
+  }
+  return std::optional<Spinning>(std::in_place, base_.spinning(), function, &cancelled_);
+}
+
 bool Spinner::goes_on() const { return base_.spinning() && !cancelled_ && rclcpp::ok(context_); }
 
 void Spinner::spin()
 {
-  const Spinning guard(base_.spinning(), cancelled_, "spin()");
+  const auto guard = begin("spin()");
   if (!rclcpp::ok(context_)) {
     return;
   }
@@ -108,7 +91,7 @@ void Spinner::spin_all(std::chrono::nanoseconds max_duration)
 
 void Spinner::run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive)
 {
-  const Spinning guard(base_.spinning(), cancelled_, "spin_some()");
+  const auto guard = begin("spin_some()");
   const rclrt_core::TimePoint until = max_duration == std::chrono::nanoseconds(0)
                                         ? rclrt_core::kNever
                                         : end_of(max_duration, engine().platform());
@@ -126,7 +109,7 @@ void Spinner::run_on_this_thread(std::chrono::nanoseconds max_duration, bool exh
 
 void Spinner::spin_once(std::chrono::nanoseconds timeout)
 {
-  const Spinning guard(base_.spinning(), cancelled_, "spin_once()");
+  const auto guard = begin("spin_once()");
   run_once(timeout);
 }
 

@@ -19,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -38,6 +39,32 @@
 
 namespace rclrt_rclcpp
 {
+
+/// Sets the flag that a thread spins; throws if one does. At the end resets it, and the cancel() that has ended the spin.
+class Spinning
+{
+public:
+  Spinning(std::atomic_bool & flag, const char * function, std::atomic_bool * cancelled = nullptr)
+  : flag_(flag), cancelled_(cancelled)
+  {
+    if (flag_.exchange(true)) {
+      throw std::runtime_error(std::string(function) + " called while already spinning");
+    }
+  }
+  ~Spinning()
+  {
+    if (cancelled_) {
+      *cancelled_ = false;
+    }
+    flag_ = false;
+  }
+  Spinning(const Spinning &) = delete;
+  Spinning & operator=(const Spinning &) = delete;
+
+private:
+  std::atomic_bool & flag_;
+  std::atomic_bool * const cancelled_;
+};
 
 class Spinner
 {
@@ -65,7 +92,7 @@ public:
 
   BaseClass & base() noexcept { return base_; }
 
-  // What functions of the executor with these names do.
+  // What functions of the executor with these names do. Of rclcpp's classes: the caller has a Spinning.
   void spin();
   void spin_some(std::chrono::nanoseconds max_duration);
   void spin_all(std::chrono::nanoseconds max_duration);
@@ -223,6 +250,7 @@ private:
   /// due is released.
   bool hear_clock(const std::function<bool()> & take);
 
+  std::optional<Spinning> begin(const char * function);
   bool goes_on() const;
   void run_on_this_thread(std::chrono::nanoseconds max_duration, bool exhaustive);
   void run_once(std::chrono::nanoseconds timeout);

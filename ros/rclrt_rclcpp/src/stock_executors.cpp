@@ -12,12 +12,14 @@
 #include <pthread.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): masks of threads are POSIX's
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <typeinfo>
 #include <vector>
 
@@ -169,7 +171,14 @@ bool is_static(rclcpp::Executor & executor)
 }
 #pragma GCC diagnostic pop
 
-/// Null: it is of a class that is not known.
+/// Of a class that is known. A class that the program derives is not.
+bool is_served(rclcpp::Executor & executor)
+{
+  return typeid(executor) == typeid(MultiThreadedExecutor) ||
+         typeid(executor) == typeid(SingleThreadedExecutor) || is_static(executor) ||
+         is_events(executor);
+}
+
 std::unique_ptr<Spinner> make_spinner(rclcpp::Executor & executor, Late & late)
 {
   EngineExecutorOptions options;
@@ -178,16 +187,12 @@ std::unique_ptr<Spinner> make_spinner(rclcpp::Executor & executor, Late & late)
     model.max_threads = static_cast<MultiThreadedExecutor &>(executor).get_number_of_threads();
     return std::make_unique<Spinner>(executor, options, engine_options(model), Of::kWaitSet);
   }
-  const bool has_events = is_events(executor);
-  if (has_events || typeid(executor) == typeid(SingleThreadedExecutor) || is_static(executor)) {
-    const rclrt_front_end::PriorityEventsOptions model;
-    if (has_events) {
-      silence(executor, late);
-    }
-    return std::make_unique<Spinner>(
-      executor, options, engine_options(model), has_events ? Of::kEvents : Of::kWaitSet);
+  const rclrt_front_end::PriorityEventsOptions model;
+  if (is_events(executor)) {
+    silence(executor, late);
+    return std::make_unique<Spinner>(executor, options, engine_options(model), Of::kEvents);
   }
-  return nullptr;
+  return std::make_unique<Spinner>(executor, options, engine_options(model), Of::kWaitSet);
 }
 
 /// rclcpp's handler of these logs, and so allocates: for ever, if it has interrupted an allocation. Making a spinner
@@ -238,20 +243,32 @@ Spinner * spinner_of(rclcpp::Executor & executor, Since since, Late & late)
   return known.spinner.get();
 }
 
-/// Calls a function of its spinner, if it has one.
+/// Calls a function of its spinner, if it has one. `name`: the function's. The flag that a thread spins is set before the
+/// spinner is made, as by rclcpp's own: a cancel() meanwhile is for this spin.
 template <typename... ArgumentsT>
 bool spin(
-  void * executor, Since since, void (Spinner::*function)(ArgumentsT...), ArgumentsT... arguments)
+  void * stock, Since since, const char * name, void (Spinner::*function)(ArgumentsT...),
+  ArgumentsT... arguments)
 {
+  auto & executor = *static_cast<rclcpp::Executor *>(stock);
+  if (!is_served(executor)) {
+    return false;
+  }
+  std::atomic_bool & flag = BaseClass(executor).spinning();
+  std::optional<Spinning> spinning;
+  if (since != Since::kWithTheOthers) {
+    spinning.emplace(flag, name);
+  }
   Late late;
-  Spinner * const spinner = spinner_of(*static_cast<rclcpp::Executor *>(executor), since, late);
+  Spinner * const spinner = spinner_of(executor, since, late);
   for (const auto & waitable : late) {
     detail::execute(*waitable, waitable->take_data());
   }
-  if (spinner) {
-    (spinner->*function)(arguments...);
+  if (!spinner) {
+    return spinning && !flag;  // cancelled meanwhile
   }
-  return spinner != nullptr;
+  (spinner->*function)(arguments...);
+  return true;
 }
 
 }  // namespace
@@ -262,31 +279,35 @@ using rclrt_rclcpp::Spinner;
 
 RCLRT_EXPORT bool rclrt_stock_spin(void * executor)
 {
-  return rclrt_rclcpp::spin(executor, Since::kFirstCall, &Spinner::spin);
+  return rclrt_rclcpp::spin(executor, Since::kFirstCall, "spin()", &Spinner::spin);
 }
 
 RCLRT_EXPORT bool rclrt_stock_spin_some(void * executor, int64_t max_duration)
 {
   return rclrt_rclcpp::spin(
-    executor, Since::kSecondCall, &Spinner::spin_some, std::chrono::nanoseconds(max_duration));
+    executor, Since::kSecondCall, "spin_some()", &Spinner::spin_some,
+    std::chrono::nanoseconds(max_duration));
 }
 
 RCLRT_EXPORT bool rclrt_stock_spin_all(void * executor, int64_t max_duration)
 {
   return rclrt_rclcpp::spin(
-    executor, Since::kSecondCall, &Spinner::spin_all, std::chrono::nanoseconds(max_duration));
+    executor, Since::kSecondCall, "spin_all()", &Spinner::spin_all,
+    std::chrono::nanoseconds(max_duration));
 }
 
 RCLRT_EXPORT bool rclrt_stock_spin_once(void * executor, int64_t timeout)
 {
   return rclrt_rclcpp::spin(
-    executor, Since::kSecondCall, &Spinner::spin_once, std::chrono::nanoseconds(timeout));
+    executor, Since::kSecondCall, "spin_once()", &Spinner::spin_once,
+    std::chrono::nanoseconds(timeout));
 }
 
 RCLRT_EXPORT bool rclrt_stock_spin_once_impl(void * executor, int64_t timeout)
 {
   return rclrt_rclcpp::spin(
-    executor, Since::kWithTheOthers, &Spinner::spin_once_impl, std::chrono::nanoseconds(timeout));
+    executor, Since::kWithTheOthers, "", &Spinner::spin_once_impl,
+    std::chrono::nanoseconds(timeout));
 }
 
 /// A node or a group has left the executor, or its events executor looks for what has changed: when this returns, the
@@ -308,6 +329,9 @@ RCLRT_EXPORT bool rclrt_stock_update(void * executor)
 /// `node`: the std::shared_ptr that add_node() or add_callback_group() was given.
 RCLRT_EXPORT void rclrt_stock_add_node(void * executor, const void * node)
 {
+  if (!rclrt_rclcpp::is_served(*static_cast<rclcpp::Executor *>(executor))) {
+    return;
+  }
   const auto & added = *static_cast<const std::shared_ptr<rclrt_rclcpp::NodeBase> *>(node);
   const std::lock_guard<rclrt_rclcpp::PiMutex> lock(rclrt_rclcpp::table().mutex);
   auto & known = rclrt_rclcpp::table().known[executor];

@@ -33,6 +33,11 @@
 #include "diagnostic_msgs/msg/diagnostic_array.hpp"
 #endif
 
+#ifndef RUN_LIBRARY
+#define RUN_LIBRARY ""
+#define STOCK_FOLDER ""
+#endif
+
 namespace rclrt_rclcpp
 {
 namespace
@@ -237,13 +242,17 @@ TEST_F(ComponentContainer, attributes_are_found_by_the_names_that_components_are
     "        /**/front/timer/*: {scheduling_policy: fifo, priority: 33}\n"
     "/robot1/ear:\n  ros__parameters:\n    rclrt:\n      callbacks:\n"
     "        subscription/said: {scheduling_policy: rr, priority: 34}\n");
-  // Ours, and one of rclcpp's as `rclrt run` starts it, which loads them while it spins.
-  for (const std::string program : {CONTAINER, STOCK_CONTAINER}) {
-    if (program.empty()) {
-      std::puts("skipped: librclrt_run or component_container_mt is not here");
+  // Ours, and rclcpp's as `rclrt run` starts them, which load components while they spin.
+  std::vector<std::string> programs{CONTAINER};
+  for (const char * const kind : {"", "_mt", "_isolated", "_event"}) {
+    programs.push_back(std::string(STOCK_CONTAINERS) + kind);
+  }
+  for (const std::string & program : programs) {
+    SCOPED_TRACE(program);
+    if (!std::filesystem::exists(program) || (program != CONTAINER && *RUN_LIBRARY == '\0')) {
+      std::printf("skipped: librclrt_run or %s is not here\n", program.c_str());
       continue;
     }
-    SCOPED_TRACE(program);
     Container container({"--ros-args", "--params-file", file.path()}, true, "", program);
     EXPECT_EQ(load("Talker", {}, "front").full_node_name, "/robot1/front");
     EXPECT_TRUE(load("Listener", {}, "ear").success);

@@ -4,6 +4,8 @@
 #include "rclrt_core/policy.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <new>
 #include <set>
 
 namespace rclrt_core
@@ -32,25 +34,22 @@ public:
   const char * name() const noexcept override { return "edf"; }
 };
 
+/// The one policy of this class. Never destroyed: threads go on while exit() runs.
+template <typename PolicyT>
+const Policy & only() noexcept
+{
+  alignas(PolicyT) static std::byte storage[sizeof(PolicyT)];
+  static const Policy & policy = *new (storage) PolicyT;
+  return policy;
+}
+
 }  // namespace
 
-const Policy & first_come_policy() noexcept
-{
-  static const FirstCome policy;
-  return policy;
-}
+const Policy & first_come_policy() noexcept { return only<FirstCome>(); }
 
-const Policy & fixed_priority_policy() noexcept
-{
-  static const FixedPriority policy;
-  return policy;
-}
+const Policy & fixed_priority_policy() noexcept { return only<FixedPriority>(); }
 
-const Policy & edf_policy() noexcept
-{
-  static const Edf policy;
-  return policy;
-}
+const Policy & edf_policy() noexcept { return only<Edf>(); }
 
 namespace
 {
