@@ -292,9 +292,12 @@ TEST(LockSections, of_looking_for_lost_cpus_do_not_grow_beyond_64_threads)
     for (int i = 0; i < count; ++i) {
       engine.add(engine.fifo_callback("c" + std::to_string(i), 1, 50));
     }
-    engine.run(
-      2, {}, [&] { looks.push_back(sections(engine, [&] { engine.engine.keep_cpus(); })); });
+    engine.run(2, {}, [&] {
+      engine.until(1);
+      looks.push_back(sections(engine, [&] { engine.engine.keep_cpus(); }));
+    });
   }
+  EXPECT_GT(looks.front(), 64);
   EXPECT_EQ(looks.back(), looks.front());
 }
 
