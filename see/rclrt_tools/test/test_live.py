@@ -21,7 +21,7 @@ from programs import rclrt
 from rclrt_tools import cli
 from rclrt_tools.live.files import Process, Running, has_owner, live_files
 from rclrt_tools.live.follow import Follower
-from rclrt_tools.live.outside import Outside
+from rclrt_tools.live.outside import Outside, type_of
 from rclrt_tools.live.record import record
 from rclrt_tools.live.table import count, number, percent
 from rclrt_tools.live.threads import threads_of
@@ -462,3 +462,14 @@ def test_of_a_process_that_was_started_without_us_the_threads_are_seen() -> None
     assert watch.snapshot().outside == []
     done = subprocess.run(look, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and f"there is no process {child.pid}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["antigravity/msg/X", "os.path/msg/X", "../x/msg/X", "json/msg/decoder", "x", "", "a\n/msg/X"],
+)
+def test_nothing_is_imported_for_a_type_that_somebody_made_up(kind: str) -> None:
+    before = set(sys.modules)
+    with pytest.raises(ImportError, match="no Python package of messages here has"):
+        type_of(kind)
+    assert set(sys.modules) == before

@@ -3,9 +3,11 @@
 """Processes of ROS 2 that were started without us: what can be seen of them from outside."""
 
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,11 @@ YOUNG_S = 10.0
 GRAPH_S = 5.0
 """So long the graph may take to be known."""
 
-READ_S, READ_MOST, READ_EVERY_S = 1.0, 1000, 0.02
-"""So long messages are counted, so many in all, and so often they are taken."""
+READ_S, READ_MOST = 1.0, 1000
+"""So long messages are counted, and about so many in all."""
+
+READ_EVERY_S, READ_AT_ONCE = 0.02, 50
+"""So often they are taken, and so many of a topic, which are all that a reader keeps."""
 
 
 class Outside:
@@ -106,17 +111,28 @@ def topics_of(process: int) -> Iterator[str]:
         rclpy.shutdown(context=context)
 
 
+def type_of(kind: str) -> Any:
+    """Return the class of a message, or raise ImportError. Any process can write its name.
+
+    So nothing is imported but a package that has messages.
+    """
+    found = re.fullmatch(r"([a-z]\w*)/msg/([A-Za-z]\w*)", kind, re.ASCII)
+    spec = find_spec(found[1]) if found else None  # which imports nothing
+    places = (spec and spec.submodule_search_locations) or []
+    if not found or not any(Path(place, "msg", "__init__.py").is_file() for place in places):
+        raise ImportError(f"no Python package of messages here has {kind}")
+    return getattr(import_module(f"{found[1]}.msg"), found[2])
+
+
 def _counted(mine: Any, topics: Mapping[str, str]) -> dict[str, str]:
     """Return how many messages of each topic come, or why they are not counted."""
     from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 
-    quality = QoSProfile(depth=50, reliability=QoSReliabilityPolicy.BEST_EFFORT)
+    quality = QoSProfile(depth=READ_AT_ONCE, reliability=QoSReliabilityPolicy.BEST_EFFORT)
     said, readers, counts = {}, {}, dict.fromkeys(topics, 0)
     for topic, kind in topics.items():
         try:
-            package, name = kind.split("/msg/")
-            type_ = getattr(import_module(f"{package}.msg"), name)
-            readers[topic] = mine.create_subscription(type_, topic, print, quality)
+            readers[topic] = mine.create_subscription(type_of(kind), topic, print, quality)
         except Exception as error:  # whatever the import of a stranger's package raises
             said[topic] = f"messages not counted: {printable(str(error))[:120]}"
     time.sleep(READ_S / 2)  # until they are matched; what has come by then does not count
@@ -124,7 +140,9 @@ def _counted(mine: Any, topics: Mapping[str, str]) -> dict[str, str]:
     while begin is None or (sum(counts.values()) < READ_MOST and time.monotonic() < begin + READ_S):
         for topic, reader in readers.items():
             with reader.handle:
-                while reader.handle.take_message(reader.msg_type, True) is not None:
+                for _ in range(READ_AT_ONCE):  # a fast publisher does not hold up the others
+                    if reader.handle.take_message(reader.msg_type, True) is None:
+                        break
                     counts[topic] += 1
         if begin is None:
             begin, counts = time.monotonic(), dict.fromkeys(topics, 0)
