@@ -52,6 +52,11 @@ Duration check_of(const rclrt_create_client & asked)
 
 Key key_of(const uint8_t (&bytes)[4]) { return {bytes[0], bytes[1], bytes[2], bytes[3]}; }
 
+bool is_none(const rclrt_message_header & header)
+{
+  return header.session == RCLRT_SESSION_NONE || header.session == RCLRT_SESSION_NONE_WITH_KEY;
+}
+
 }  // namespace
 
 Agent::Agent(Backend & backend, const AgentOptions & options, Dispatch dispatch)
@@ -79,18 +84,13 @@ void Agent::receive(
     ++counters_.malformed;
     return;
   }
-  if (header.session == RCLRT_SESSION_NONE || header.session == RCLRT_SESSION_NONE_WITH_KEY) {
-    outside_sessions(
-      line, address, attached, header, {message.data + reader.at, message.size - reader.at}, now);
-    return;
-  }
   // A session is where its client has greeted. A message with its key from elsewhere is not its.
   const bool known =
-    attached != nullptr && attached->id() == header.session &&
+    attached != nullptr && attached->id() == header.session && !attached->ended() &&
     (header.session >= RCLRT_SESSION_NONE || attached->key() == key_of(header.key));
-  if (!known) {
-    const std::lock_guard lock(mutex_);
-    ++counters_.foreign;
+  if (is_none(header) || !known) {
+    outside_sessions(
+      line, address, attached, header, {message.data + reader.at, message.size - reader.at}, now);
     return;
   }
   const int urgency = attached->post(message, now);
@@ -99,6 +99,8 @@ void Agent::receive(
   }
 }
 
+// Of no session, or of one that is not known (any more). Its client is told so when it asks: clients of eProsima begin anew
+// then, and wait for nothing.
 void Agent::outside_sessions(
   Line & line, uint64_t address, const std::shared_ptr<Session> & attached,
   const rclrt_message_header & header, View submessages, TimePoint now)
@@ -106,24 +108,36 @@ void Agent::outside_sessions(
   rclrt_reader reader;
   rclrt_submessage sub;
   rclrt_reader_init(&reader, submessages.data, submessages.size);
-  if (!rclrt_read_submessage(&reader, &sub)) {
+  const bool sound = rclrt_read_submessage(&reader, &sub);
+  {
     const std::lock_guard lock(mutex_);
-    ++counters_.malformed;
+    counters_.foreign += is_none(header) ? 0 : 1;
+    counters_.malformed += is_none(header) && !sound ? 1 : 0;
+  }
+  if (!sound) {
     return;
   }
   rclrt_message_header to{header.session, RCLRT_STREAM_NONE, 0, {}};
   std::copy(std::begin(header.key), std::end(header.key), to.key);
+  rclrt_submessage answer{};
   if (sub.id == RCLRT_GET_INFO && sub.object == RCLRT_OBJECT_AGENT) {
-    const Bytes info = agent_info(sub.request, sub.object, attached != nullptr);
-    line.send(address, write_message(to, view_of(info)));
-  } else if (sub.id == RCLRT_CREATE_CLIENT) {
-    rclrt_submessage answer{};
+    const bool in_session = is_none(header) && attached != nullptr && !attached->ended();
+    line.send(address, write_message(to, view_of(agent_info(sub.request, sub.object, in_session))));
+    return;
+  }
+  if (sub.id == RCLRT_CREATE_CLIENT && is_none(header)) {
     answer.id = RCLRT_STATUS_AGENT;
     answer.of.result.status = greet(line, address, attached, sub.of.create_client, now);
     to.session = sub.of.create_client.session;
     std::copy(std::begin(sub.of.create_client.key), std::end(sub.of.create_client.key), to.key);
-    line.send(address, write_message(to, view_of(write(answer))));
+  } else if (sub.id == RCLRT_DELETE && sub.object == RCLRT_OBJECT_CLIENT && !is_none(header)) {
+    answer.id = RCLRT_STATUS;  // gone it is
+    answer.request = sub.request;
+    answer.object = sub.object;
+  } else {
+    return;
   }
+  line.send(address, write_message(to, view_of(write(answer))));
 }
 
 bool Agent::may_take_over(const Client & client, Line & line, uint64_t address, TimePoint now) const

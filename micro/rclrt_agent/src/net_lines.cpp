@@ -4,6 +4,7 @@
 #include "net_lines.hpp"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -59,11 +60,23 @@ std::string host_text(uint32_t host)
   return text;
 }
 
-UdpLine::UdpLine(Agent & agent, const NetOptions & options)
-: LineThread(agent),
-  fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
-  port_(bind_to(fd_.get(), options)),
-  buffer_(kLongestDatagram)
+namespace
+{
+Descriptor datagram_socket()
+{
+  return Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+}  // namespace
+
+UdpLine::UdpLine(Agent & agent, const NetOptions & options) : UdpLine(agent, datagram_socket(), 0)
+{
+  bind(options);
+}
+
+void UdpLine::bind(const NetOptions & options) { port_ = bind_to(fd_.get(), options); }
+
+UdpLine::UdpLine(Agent & agent, Descriptor fd, uint16_t port)
+: LineThread(agent), fd_(std::move(fd)), port_(port), buffer_(kLongestDatagram)
 {
 }
 
@@ -101,7 +114,7 @@ void UdpLine::read(const std::vector<pollfd> & polled, TimePoint now)
     }
     const uint64_t address =
       static_cast<uint64_t>(ntohl(from.sin_addr.s_addr)) << 16U | ntohs(from.sin_port);
-    receive(address, {buffer_.data(), static_cast<std::size_t>(size)}, now);
+    take(address, {buffer_.data(), static_cast<std::size_t>(size)}, now);
   }
 }
 
@@ -124,6 +137,104 @@ void UdpLine::transmit(uint64_t address, const Bytes & message, TimePoint)
 void UdpLine::send(uint64_t address, const Bytes & message)
 {
   transmit(address, message, TimePoint{});
+}
+
+namespace
+{
+
+constexpr const char * kGroup = "239.255.0.2";  // where eProsima's clients look
+
+// The addresses of this machine's interfaces, or of the one at `address`.
+std::vector<in_addr> interfaces(const in_addr & address)
+{
+  std::vector<in_addr> found;
+  ifaddrs * all = nullptr;
+  if (address.s_addr != INADDR_ANY) {
+    found.push_back(address);
+  } else if (::getifaddrs(&all) == 0) {
+    for (const ifaddrs * one = all; one != nullptr; one = one->ifa_next) {
+      if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET) {
+        found.push_back(reinterpret_cast<const sockaddr_in *>(one->ifa_addr)->sin_addr);
+      }
+    }
+    ::freeifaddrs(all);
+  }
+  return found;
+}
+
+Descriptor discovery_socket(const NetOptions & line)
+{
+  Descriptor fd = datagram_socket();
+  const int yes = 1;
+  const int no = 0;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  ::setsockopt(fd.get(), IPPROTO_IP, IP_MULTICAST_ALL, &no, sizeof(no));
+  ip_mreq asked{};
+  ::inet_pton(AF_INET, kGroup, &asked.imr_multiaddr);
+  int heard = 0;
+  for (const in_addr & interface : interfaces(socket_address(line).sin_addr)) {
+    asked.imr_interface = interface;
+    heard +=
+      ::setsockopt(fd.get(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &asked, sizeof(asked)) == 0 ? 1 : 0;
+  }
+  if (heard == 0) {
+    throw std::system_error(
+      errno, std::generic_category(), "no interface of " + line.address + " has multicast");
+  }
+  return fd;
+}
+
+}  // namespace
+
+DiscoveryLine::DiscoveryLine(Agent & agent, const NetOptions & line, uint16_t port)
+: UdpLine(agent, discovery_socket(line), 0),
+  host_(ntohl(socket_address(line).sin_addr.s_addr)),
+  line_port_(port)
+{
+  NetOptions group;
+  group.address = kGroup;
+  group.port = static_cast<uint16_t>(line.discovery);
+  bind(group);
+}
+
+std::string DiscoveryLine::name() const
+{
+  return std::string(kGroup) + ":" + std::to_string(port()) + ", to be found at port " +
+         std::to_string(line_port_);
+}
+
+void DiscoveryLine::take(uint64_t address, View message, TimePoint)
+{
+  rclrt_reader reader;
+  rclrt_message_header header;
+  rclrt_submessage sub;
+  rclrt_reader_init(&reader, message.data, message.size);
+  rclrt_read_message_header(&reader, &header);
+  if (
+    reader.failed || header.session != RCLRT_SESSION_NONE ||
+    !rclrt_read_submessage(&reader, &sub) || sub.id != RCLRT_GET_INFO) {
+    broken_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  received_.fetch_add(1, std::memory_order_relaxed);
+  Locator where{host_, line_port_};
+  if (host_ == INADDR_ANY) {  // the address from which the way to the client begins
+    const Descriptor fd = datagram_socket();
+    sockaddr_in end{};
+    socklen_t size = sizeof(end);
+    end.sin_family = AF_INET;
+    end.sin_addr.s_addr = htonl(static_cast<uint32_t>(address >> 16U));
+    end.sin_port = htons(static_cast<uint16_t>(address));
+    if (
+      ::connect(fd.get(), reinterpret_cast<const sockaddr *>(&end), size) != 0 ||
+      ::getsockname(fd.get(), reinterpret_cast<sockaddr *>(&end), &size) != 0) {
+      failures_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    where.host = ntohl(end.sin_addr.s_addr);
+  }
+  const Bytes info = agent_info(sub.request, sub.object, false, &where);
+  send(address, write_message({RCLRT_SESSION_NONE, RCLRT_STREAM_NONE, 0, {}}, view_of(info)));
 }
 
 namespace

@@ -19,6 +19,7 @@ struct NetOptions
 {
   std::string address = "127.0.0.1";  ///< to listen at; "0.0.0.0" is every interface
   uint16_t port = 8888;               ///< 0: any that is free
+  int discovery = -1;                 ///< port at which clients look for agents, or -1
 };
 
 class UdpLine : public LineThread
@@ -35,6 +36,12 @@ public:
   std::string describe(uint64_t address) const override;
 
 protected:
+  UdpLine(Agent & agent, Descriptor fd, uint16_t port);
+  void bind(const NetOptions & options);
+  virtual void take(uint64_t address, View message, TimePoint now)
+  {
+    receive(address, message, now);
+  }
   TimePoint prepare(std::vector<pollfd> * polled, TimePoint now) override;
   void read(const std::vector<pollfd> & polled, TimePoint now) override;
   bool can_send(uint64_t, TimePoint) override { return !blocked_.load(std::memory_order_relaxed); }
@@ -49,6 +56,24 @@ private:
   std::atomic<bool> blocked_{false};
   TimePoint last_read_{};
   std::vector<uint8_t> buffer_;
+};
+
+/// Tells clients that look for agents by multicast where a line is. Several agents of a machine may do so. It listens at the
+/// interfaces of the line alone.
+class DiscoveryLine : public UdpLine
+{
+public:
+  /// `port`: of the line. Throws std::runtime_error if nothing can be heard.
+  DiscoveryLine(Agent & agent, const NetOptions & line, uint16_t port);
+  ~DiscoveryLine() override { stop(); }
+  std::string name() const override;
+
+protected:
+  void take(uint64_t address, View message, TimePoint now) override;
+
+private:
+  const uint32_t host_;  // of the line, or 0
+  const uint16_t line_port_;
 };
 
 class TcpLine : public LineThread

@@ -3,6 +3,7 @@
 
 #include "program.hpp"
 
+#include <cctype>
 #include <chrono>
 #include <sstream>
 #include <stdexcept>
@@ -91,11 +92,17 @@ Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Argu
     lines_.push_back(std::make_unique<SerialLine>(
       *agent_, serial, [this](const std::string & what) { node_->logger().info(what); }));
   }
+  const auto add = [this](auto line, const NetOptions & net) {
+    if (net.discovery >= 0) {
+      lines_.push_back(std::make_unique<DiscoveryLine>(*agent_, net, line->port()));
+    }
+    lines_.push_back(std::move(line));
+  };
   for (const auto & udp : arguments.udp) {
-    lines_.push_back(std::make_unique<UdpLine>(*agent_, udp));
+    add(std::make_unique<UdpLine>(*agent_, udp), udp);
   }
   for (const auto & tcp : arguments.tcp) {
-    lines_.push_back(std::make_unique<TcpLine>(*agent_, tcp, agent_options.clients));
+    add(std::make_unique<TcpLine>(*agent_, tcp, agent_options.clients), tcp);
   }
   statistics_ = std::make_unique<Statistics>(*node_);
   timer_ = node_->create_wall_timer(std::chrono::seconds(1), [this] {
@@ -209,15 +216,16 @@ const char * usage()
 {
   return "Usage: rclrt_agent serial      --dev DEVICE [-b BAUD]\n"
          "       rclrt_agent multiserial --devs \"DEVICE DEVICE...\" [-b BAUD]\n"
-         "       rclrt_agent udp4        [-p PORT] [--address ADDRESS]\n"
-         "       rclrt_agent tcp4        [-p PORT] [--address ADDRESS]\n"
+         "       rclrt_agent udp4        [-p PORT] [--address ADDRESS] [-d [PORT]]\n"
+         "       rclrt_agent tcp4        [-p PORT] [--address ADDRESS] [-d [PORT]]\n"
          "Several of these may follow each other. Also:\n"
          "  -r, --refs FILE   profiles for entities that clients create by reference\n"
          "  -v N, -m NAME     accepted and ignored\n"
          "  --ros-args ...    parameters, remapping and log levels of ROS\n"
          "BAUD: 115200 unless given; 0 leaves the device as it is. PORT: 8888. ADDRESS: 127.0.0.1; "
          "0.0.0.0 is\n"
-         "every interface, and lets every machine of the network in.\n";
+         "every interface, and lets every machine of the network in. -d: clients find the line by\n"
+         "multicast, at PORT 7400.\n";
 }
 
 Arguments parse_arguments(const std::vector<std::string> & arguments)
@@ -232,6 +240,9 @@ Arguments parse_arguments(const std::vector<std::string> & arguments)
     if (transport == "serial" || transport == "multiserial") {
       if (devices.empty()) {
         throw std::runtime_error(transport + ": give --dev DEVICE");
+      }
+      if (net.discovery >= 0) {
+        throw std::runtime_error("-d: only udp4 and tcp4 can be found");
       }
       for (const auto & device : devices) {
         parsed.serial.push_back({device, baud});
@@ -265,8 +276,9 @@ Arguments parse_arguments(const std::vector<std::string> & arguments)
       throw std::runtime_error(word + ": this agent has serial, multiserial, udp4 and tcp4");
     }
     if (word == "-d" || word == "--discovery") {
-      throw std::runtime_error(
-        word + ": this agent cannot be discovered; give clients its address");
+      const bool has_port = i + 1 < arguments.size() && std::isdigit(arguments[i + 1][0]) != 0;
+      net.discovery = has_port ? number(word, arguments[++i], 1, 65535) : 7400;
+      continue;
     }
     if (i + 1 == arguments.size()) {
       throw std::runtime_error(word + ": unknown, or its value is missing");

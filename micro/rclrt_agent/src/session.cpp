@@ -9,6 +9,10 @@
 
 namespace rclrt_agent
 {
+namespace
+{
+bool is_question(uint8_t id) { return id == RCLRT_GET_INFO || id == RCLRT_TIMESTAMP; }
+}  // namespace
 
 Session::Session(const SessionOptions & options, Backend & backend)
 : options_(options),
@@ -112,7 +116,7 @@ int Session::post(View message, TimePoint now)
   }
   if (
     kept.header.stream == RCLRT_STREAM_NONE &&
-    acknowledged({message.data + reader.at, message.size - reader.at}, now)) {
+    is_done_at_once({message.data + reader.at, message.size - reader.at}, now)) {
     say_outgoing();
     return -1;
   }
@@ -140,25 +144,28 @@ int Session::post(View message, TimePoint now)
   return urgency;
 }
 
-// Whether these are acknowledgements alone, and nothing that came before them waits: then they are done.
-bool Session::acknowledged(View submessages, TimePoint now)
+// Whether these are questions and acknowledgements alone: then they are done. An acknowledgement only if nothing that came
+// before it waits; a question in any case, for a client that gets no answer in time believes that the agent is gone.
+bool Session::is_done_at_once(View submessages, TimePoint now)
 {
   rclrt_reader reader;
   rclrt_submessage sub;
   bool any = false;
+  bool acknowledges = false;
   rclrt_reader_init(&reader, submessages.data, submessages.size);
   while (rclrt_read_submessage(&reader, &sub)) {
-    if (sub.id != RCLRT_ACKNACK) {
+    if (sub.id != RCLRT_ACKNACK && !is_question(sub.id)) {
       return false;
     }
     any = true;
+    acknowledges = acknowledges || sub.id == RCLRT_ACKNACK;
   }
   if (!any || reader.failed) {
     return false;
   }
   {
     const std::lock_guard lock(inbox_mutex_);
-    if (inbox_size_ > 0 || busy_.load(std::memory_order_acquire)) {
+    if (acknowledges && (inbox_size_ > 0 || busy_.load(std::memory_order_acquire))) {
       return false;
     }
     heard_ = now;
@@ -166,9 +173,31 @@ bool Session::acknowledged(View submessages, TimePoint now)
   }
   rclrt_reader_init(&reader, submessages.data, submessages.size);
   while (rclrt_read_submessage(&reader, &sub)) {
-    outgoing_.on_acknack(sub.of.acknack, now);
+    if (sub.id == RCLRT_ACKNACK) {
+      outgoing_.on_acknack(sub.of.acknack, now);
+    } else {
+      answer(sub, now);
+    }
   }
   return true;
+}
+
+// To a question. Changes nothing of the session.
+void Session::answer(const rclrt_submessage & sub, TimePoint at)
+{
+  if (sub.id == RCLRT_GET_INFO) {
+    outgoing_.answer(agent_info(sub.request, sub.object, true));
+    return;
+  }
+  const int64_t now = options_.clock ? options_.clock() : at.time_since_epoch().count();
+  rclrt_submessage answer{};
+  answer.id = RCLRT_TIMESTAMP_REPLY;
+  auto & times = answer.of.timestamp_reply;
+  times.originate = sub.of.timestamp;
+  times.receive = {
+    static_cast<int32_t>(now / 1'000'000'000), static_cast<uint32_t>(now % 1'000'000'000)};
+  times.transmit = times.receive;
+  outgoing_.answer(write(answer));
 }
 
 bool Session::work()
@@ -380,7 +409,8 @@ void Session::handle(uint8_t stream, const rclrt_submessage & sub)
       }
       break;
     case RCLRT_GET_INFO:
-      outgoing_.answer(agent_info(sub.request, sub.object, true));
+    case RCLRT_TIMESTAMP:
+      answer(sub, now_);
       break;
     case RCLRT_READ_DATA:
       on_read(sub);
@@ -398,18 +428,6 @@ void Session::handle(uint8_t stream, const rclrt_submessage & sub)
     case RCLRT_RESET:
       reset_ = true;
       break;
-    case RCLRT_TIMESTAMP: {
-      const int64_t now = options_.clock ? options_.clock() : now_.time_since_epoch().count();
-      rclrt_submessage answer{};
-      answer.id = RCLRT_TIMESTAMP_REPLY;
-      auto & times = answer.of.timestamp_reply;
-      times.originate = sub.of.timestamp;
-      times.receive = {
-        static_cast<int32_t>(now / 1'000'000'000), static_cast<uint32_t>(now % 1'000'000'000)};
-      times.transmit = times.receive;
-      outgoing_.answer(write(answer));
-      break;
-    }
     default:
       break;  // of an agent, or INFO: that it came is all
   }
@@ -555,22 +573,6 @@ std::size_t Session::objects() const
 {
   const std::lock_guard lock(mutex_);
   return objects_.size();
-}
-
-Bytes agent_info(uint16_t request, uint16_t object, bool in_session)
-{
-  uint8_t info[64];
-  rclrt_writer writer;
-  rclrt_writer_init(&writer, info, sizeof(info));
-  rclrt_write_bytes(&writer, "      ", 6);  // alignment counts from the begin of the payload
-  rclrt_write_agent_info(&writer, 1);
-  rclrt_submessage answer{};
-  answer.id = RCLRT_INFO;
-  answer.request = request;
-  answer.object = object;
-  answer.of.result.implementation = in_session ? 1 : 0;
-  answer.of.result.info = {info + 6, writer.at - 6};
-  return write(answer);
 }
 
 }  // namespace rclrt_agent

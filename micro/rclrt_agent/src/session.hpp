@@ -119,7 +119,8 @@ public:
   bool speaks_through(const void * whose) const;
 
   /// A message from the line. Returns the urgency to work with, or -1: there is nothing to work on. It was dropped; or it
-  /// was acknowledgements alone and nothing else waits: that is done at once, without another thread.
+  /// was questions outside streams, or acknowledgements and nothing else waits: that is done at once, without another
+  /// thread.
   int post(View message, TimePoint now);
   /// Go on with the message at hand, or begin the most urgent: up to the next entity that is made or deleted, and
   /// kPiece submessages at most. So a message full of them is as many jobs. Whether there is more.
@@ -206,7 +207,8 @@ private:
   };
   static constexpr int kPiece = 16;
 
-  bool acknowledged(View submessages, TimePoint now);
+  bool is_done_at_once(View submessages, TimePoint now);
+  void answer(const rclrt_submessage & sub, TimePoint at);
   void begin(Message && message);
   bool go_on();
   void open(uint8_t stream, Bytes bytes, bool assembled);
@@ -294,8 +296,5 @@ private:
   // Written under mutex_ by work(). replace() may read an old value: then it waits for that work. Relaxed.
   std::atomic<bool> used_{false};
 };
-
-/// The answer to GET_INFO about the agent. `in_session`: the client is known.
-Bytes agent_info(uint16_t request, uint16_t object, bool in_session);
 
 }  // namespace rclrt_agent

@@ -50,6 +50,40 @@ inline Bytes write(const rclrt_submessage & submessage)
   return bytes;
 }
 
+/// Where a line of the agent is.
+struct Locator
+{
+  uint32_t host;
+  uint16_t port;
+};
+
+/// The answer to GET_INFO about the agent. `in_session`: the client is known. `where`: clients that look for agents hear that.
+inline Bytes agent_info(
+  uint16_t request, uint16_t object, bool in_session, const Locator * where = nullptr)
+{
+  uint8_t info[64];
+  rclrt_writer writer;
+  rclrt_writer_init(&writer, info, sizeof(info));
+  rclrt_write_bytes(&writer, "      ", 6);  // alignment counts from the begin of the payload
+  rclrt_write_agent_info(&writer, 1);
+  if (where != nullptr) {
+    writer.at -= 4;  // there are none: there is one
+    rclrt_write_u32(&writer, 1);
+    rclrt_write_u8(&writer, 1);  // of IPv4
+    for (const unsigned shift : {24U, 16U, 8U, 0U}) {
+      rclrt_write_u8(&writer, static_cast<uint8_t>(where->host >> shift));
+    }
+    rclrt_write_u16(&writer, where->port);
+  }
+  rclrt_submessage answer{};
+  answer.id = RCLRT_INFO;
+  answer.request = request;
+  answer.object = object;
+  answer.of.result.implementation = in_session ? 1 : 0;
+  answer.of.result.info = {info + 6, writer.at - 6};
+  return write(answer);
+}
+
 /// A whole message: header, then submessages.
 inline Bytes write_message(const rclrt_message_header & header, View submessages)
 {

@@ -215,34 +215,6 @@ TEST(Agent, what_fits_a_frame_reaches_a_subscription_without_storage_for_long_me
   EXPECT_EQ(bench.daemon.counters.unassembled, 0U);
 }
 
-// The whole path under a line that loses, doubles, and spoils 30 % of the frames in both directions, and lets streams
-// overtake each other.
-TEST(Agent, loses_nothing_that_is_reliable_over_a_line_that_spoils_a_third_of_the_frames)
-{
-  for (const uint32_t loss_only : {1U, 0U}) {
-    RigOptions with = fast();
-    with.faults = loss_only != 0 ? rclrt_micro::SimLine::Faults{0.3, 0, 0, 0, false}
-                                 : rclrt_micro::SimLine::Faults{0.1, 0.3, 0.3, 20 * kMs, true};
-    Bench bench(with);
-    bench.session.answer_timeout_ns = 60'000 * kMs;
-    must(rclrt_session_connect(&bench.session, 60'000 * kMs));
-    must(rclrt_node_init(&bench.node, &bench.session, "node", 0));
-    Talker publisher(bench, "t", rclrt_qos_reliable(), 3);
-    Listener received(bench, "t");
-    bench.spin_for(30'000);  // READ_DATA may have to be repeated
-    for (uint32_t i = 0; i < 300; ++i) {
-      while (publisher.publish(i, 40) != RCLRT_OK) {
-        bench.spin_for(50);
-      }
-    }
-    for (int i = 0; i < 100 && received.numbers.size() < 300; ++i) {
-      bench.spin_for(
-        500);  // of virtual time: so many round trips, and no more, repair what is lost
-    }
-    EXPECT_EQ(received.numbers, up_to(300)) << "loss only: " << loss_only;
-  }
-}
-
 rclrt_agent::AgentOptions urgent_topic()
 {
   rclrt_agent::AgentOptions options;

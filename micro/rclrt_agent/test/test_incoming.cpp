@@ -75,6 +75,9 @@ TEST(Incoming, best_effort_messages_that_are_late_are_dropped)
   EXPECT_EQ(stream.put(4, 4), Incoming::Verdict::kDuplicate);
   stream.put(9, 9);
   EXPECT_EQ(stream.take(), std::vector<int>{9});
+  stream.put(40'000, 40);
+  EXPECT_EQ(stream.take(), std::vector<int>{40}) << "after a cut of 40,000 messages";
+  EXPECT_EQ(stream.put(39'000, 39), Incoming::Verdict::kDuplicate);
 }
 
 TEST(Incoming, a_heartbeat_says_what_is_missing_and_what_is_given_up)

@@ -15,6 +15,7 @@
 #include <future>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -61,9 +62,10 @@ public:
     bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     return bytes;
   }
-  void send(const rclrt_submessage & sub, uint8_t session)
+  void send(const rclrt_submessage & sub, uint8_t session, uint8_t stream = 0)
   {
-    Bytes bytes = write_message({session, 0, 0, {}}, view_of(write(sub)));
+    const uint16_t number = stream == 0 ? uint16_t{0} : next_++;
+    Bytes bytes = write_message({session, stream, number, {}}, view_of(write(sub)));
     if (tcp_) {
       bytes.insert(bytes.begin(), {static_cast<uint8_t>(bytes.size()), 0});
     }
@@ -87,13 +89,13 @@ public:
     const Bytes answer = receive();
     return answer.size() < 9 ? -1 : answer[8];
   }
-  // Whether the agent answers within the session.
+  // Whether the agent answers within the session, on a stream: so it takes a job.
   bool ping(uint8_t session = RCLRT_SESSION_DEFAULT)
   {
     rclrt_submessage sub{};
     sub.id = RCLRT_GET_INFO;
     sub.object = RCLRT_OBJECT_AGENT;
-    send(sub, session);
+    send(sub, session, RCLRT_STREAM_BEST_EFFORT);
     const Bytes answer = receive();
     return answer.size() > 4 && answer[4] == RCLRT_INFO;
   }
@@ -101,6 +103,7 @@ public:
 private:
   const Descriptor fd_;
   const bool tcp_;
+  uint16_t next_ = 0;
 };
 
 struct TwoLines
@@ -165,6 +168,47 @@ TEST(Lines, hear_nobody_elsewhere_unless_they_are_told_to)
     EXPECT_EQ(here.greet(2), RCLRT_STATUS_OK);
     EXPECT_EQ(agent.counters().greetings - before, everywhere ? 2U : 1U);
     line.stop();
+  }
+}
+
+// As eProsima's clients look for agents.
+TEST(Lines, of_several_agents_on_a_machine_each_is_found_by_multicast)
+{
+  for (const char * address : {"127.0.0.1", "0.0.0.0"}) {
+    TwoLines lines;
+    NetOptions how;
+    how.address = address;
+    how.discovery = 0;
+    DiscoveryLine one(lines.agent, how, lines.a.port());
+    how.discovery = one.port();
+    DiscoveryLine other(lines.agent, how, lines.b.port());
+    one.start();
+    other.start();
+    const Descriptor fd(::socket(AF_INET, SOCK_DGRAM, 0));
+    const in_addr loopback{htonl(INADDR_LOOPBACK)};
+    ::setsockopt(fd.get(), IPPROTO_IP, IP_MULTICAST_IF, &loopback, sizeof(loopback));
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(one.port());
+    ::inet_pton(AF_INET, "239.255.0.2", &to.sin_addr);
+    const Bytes question = {0x80, 0, 0, 0, RCLRT_GET_INFO, 1, 8, 0, 0, 9, 0xFF, 0xFD, 3, 0, 0, 0};
+    ::sendto(
+      fd.get(), question.data(), question.size(), 0, reinterpret_cast<const sockaddr *>(&to),
+      sizeof(to));
+    std::set<int> found;
+    pollfd poll{fd.get(), POLLIN, 0};
+    Bytes answer(100);
+    while (found.size() < 2 && ::poll(&poll, 1, 5000) == 1) {
+      ASSERT_EQ(::recv(fd.get(), answer.data(), answer.size(), 0), 44);
+      // One locator, of IPv4: the address, then the port.
+      EXPECT_EQ(answer[32], 1);
+      EXPECT_EQ(Bytes(answer.begin() + 36, answer.begin() + 41), (Bytes{1, 127, 0, 0, 1}))
+        << address;
+      found.insert(answer[42] | answer[43] << 8);
+    }
+    EXPECT_EQ(found, (std::set<int>{lines.a.port(), lines.b.port()}));
+    one.stop();
+    other.stop();
   }
 }
 

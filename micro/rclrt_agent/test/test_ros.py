@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,15 @@ from lifecycle_msgs.srv import GetState
 from rcl_interfaces.msg import Log
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from rclpy.task import Future
-from ros_bench import PATIENCE_S, Bench
+from ros_bench import PATIENCE_S, STACKS, Bench, Board
 from std_msgs.msg import Int32, String
 
 UDP = ["udp4", "-p", "0", "--ros-args", "-p"]
+EFFORT = float(os.environ.get("RCLRT_EFFORT", "1"))
+KILLS = 1 if EFFORT <= 1 else int(25 * EFFORT)
+"""So often the agent is killed."""
 
 
 @pytest.fixture
@@ -116,7 +119,7 @@ def test_a_client_is_a_node_with_types_and_hashes(bench: Bench) -> None:
 
 def test_clients_may_have_the_same_names(bench: Bench) -> None:
     """As boards with the same program have: each gets what is sent, and sends."""
-    _, where = bench.start_agent("udp4")
+    _, where = bench.start_agent("udp4", "-d")
     for key in ("1", "2", "3"):
         bench.start_client("udp", where, key)
     assert bench.matched()
@@ -178,20 +181,48 @@ def test_of_an_agent_that_was_killed_the_next_one_removes_what_is_left(bench: Be
     print(f"left by the first agent and removed: {left}")
 
 
-def test_a_client_goes_on_after_the_agent_was_killed(bench: Bench) -> None:
-    """The new agent knows nothing of the client, which creates all again."""
-    agent, where = bench.start_agent("udp4")
-    bench.start_client("udp", where)
-    assert bench.matched()
-    agent.kill()
-    agent.wait()
-    again = bench.start("rclrt_agent", "udp4", "-p", where)
-    assert again.poll() is None
-    for number in range(1, 3000):
-        bench.down.publish(Int32(data=number))
-        if bench.until(lambda: bench.up, 0.05):
-            break
-    assert bench.up
+@pytest.mark.parametrize(("name", "kind"), [("px4", "serial"), ("ardupilot", "udp4")])
+def test_a_flight_stack_begins_anew_whenever_the_agent_was_killed(
+    bench: Bench, name: str, kind: str
+) -> None:
+    """The agent, started again, says that it does not know the board; both go on as at first."""
+    up: list[int] = []
+    qos = QoSProfile(depth=200, reliability=QoSReliabilityPolicy.BEST_EFFORT)
+    bench.node.create_subscription(Int32, "up", lambda m: up.append(m.data), qos)
+    asker = bench.node.create_client(GetState, "board/state")
+    agent, where = bench.start_agent(kind)
+    board = Board(STACKS[name], kind, where)
+
+    def until(condition: Callable[[], object]) -> bool:
+        return bench.until(lambda: board.step() or condition())
+
+    for killed in range(KILLS + 1):
+        if killed:
+            agent.kill()
+            agent.wait()
+            agent = bench.start("rclrt_agent", kind, *bench.line(kind, where))
+            assert until(lambda: board.ping() == 0), "told that it must greet"
+            assert board.leave() == 0
+        board.start()
+        assert board.ping() == 1
+        up.clear(), board.down.clear()
+        assert until(lambda: board.write(-1) or up), "matched"
+        assert until(lambda: bench.down.publish(Int32(data=-1)) or board.down)
+        bench.until(lambda: False, 0.3)
+        up.clear()
+        board.write(*range(30))
+        assert until(lambda: 29 in up)
+        assert [number for number in up if number >= 0] == list(range(30))
+        for number in range(5):
+            bench.down.publish(Int32(data=number))
+        assert until(lambda: 4 in board.down)
+        assert [number for number in board.down if number >= 0] == list(range(5))
+        assert asker.wait_for_service(PATIENCE_S)
+        future = asker.call_async(GetState.Request())
+        assert until(future.done)
+        assert future.result().current_state.label == "board"
+        assert until(lambda: board.unacknowledged == 0)
+    board.close()
 
 
 def test_a_killed_client_comes_back_to_its_entities(bench: Bench) -> None:
@@ -243,6 +274,8 @@ def test_arguments_that_make_no_sense_are_explained(bench: Bench) -> None:
         (["udp4", "-p", "70000"], "0 to 65535", True),
         (["serial"], "give --dev", True),
         (["udp6"], "this agent has", True),
+        (["udp4", "-d", "0"], "1 to 65535", True),
+        (["serial", "--dev", "x", "-d"], "only udp4 and tcp4", True),
         ([], "which line?", True),
         (["udp4", "--address", "x"], "no IPv4", False),
         ([*UDP, "budget./up:=0"], "no number of messages a second", False),

@@ -106,9 +106,10 @@ public:
     rclrt_frame_encode(&encoder, frame.data(), frame.size());
     return frame;
   }
-  void send(const rclrt_submessage & sub, uint8_t session, uint8_t client = 1) const
+  void send(
+    const rclrt_submessage & sub, uint8_t session, uint8_t client = 1, uint8_t stream = 0) const
   {
-    const Bytes message = write_message({session, 0, 0, {}}, view_of(rclrt_agent::write(sub)));
+    const Bytes message = write_message({session, stream, 0, {}}, view_of(rclrt_agent::write(sub)));
     const Bytes bytes = frame(message, client);
     write(bytes.data(), bytes.size());
   }
@@ -121,12 +122,13 @@ public:
     sub.of.create_client.mtu = 508;
     send(sub, RCLRT_SESSION_NONE, client);
   }
+  // Once: on a stream, so it takes a job.
   void ping(uint8_t client = 1) const
   {
     rclrt_submessage sub{};
     sub.id = RCLRT_GET_INFO;
     sub.object = RCLRT_OBJECT_AGENT;
-    send(sub, RCLRT_SESSION_DEFAULT, client);
+    send(sub, RCLRT_SESSION_DEFAULT, client, RCLRT_STREAM_BEST_EFFORT);
   }
   // Of what has come last.
   uint8_t client() const { return scanner_.destination; }
