@@ -307,7 +307,7 @@ def unsettled(count: int, settled: int) -> dict[str, Local]:
         values = [rounds if i < begun[0] else 7 for i in range(begun[1])]
         return {f"t{i}": Local(value, value) for i, value in enumerate(values)}
 
-    return with_jitter(unit, {}, found)
+    return with_jitter(unit, {}, found, has_state=True)
 
 
 def test_what_was_given_up_may_start_others_that_are_given_up_in_turn() -> None:

@@ -2,15 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """One core: worked numbers with and without preemption, and the traps of unsound tests."""
 
+import copy
+import json
 import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from rclrt_analysis.bounds import busy_window, effort, releaser
+import yaml
+from models import SCHEMA
+from rclrt_analysis import certificate, check
+from rclrt_analysis.bounds import busy_window, effort
 from rclrt_analysis.bounds import fixed_priority as fp
 from rclrt_analysis.bounds import nonpreemptive_edf as edf
+from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.fixed_point import LATE, UNBOUNDED
+from rclrt_analysis.bounds.result import Result
 from rclrt_analysis.bounds.taskset import DEDICATED, Supply, TaskSet, make_taskset
+from rclrt_analysis.model import read_model
 from test_system_bounds import analysed, bounds, timer
 
 PERIODS = (20, 24, 30, 36, 40, 50, 60, 70, 84, 100)
@@ -202,7 +213,7 @@ def seven_timers(camera_ms: int, delta_us: int = 0) -> TaskSet:
     tasks = make_taskset(
         [MS] + [camera_ms * MS] * 4 + [10 * MS] * 2, [30 * MS] + [84 * MS] * 4 + [200 * MS] * 2
     )
-    overhead = releaser.release_only(tasks, delta_us * US)
+    overhead = fp.release_only(tasks, delta_us * US)
     return make_taskset(tasks.wcet + overhead, tasks.period)
 
 
@@ -232,7 +243,7 @@ def test_seven_timers_have_table_i_with_a_release_cost_of_119_us_and_tighter_bou
     level: int,
 ) -> None:
     free, costly = (seven_timers(LEVELS[level], cost) for cost in (0, 119))
-    costs = releaser.as_interference(free.period, free.jitter, 119 * US, len(free))
+    costs = fp.as_interference(free.period, free.jitter, 119 * US, len(free))
     apart = fp.nonpreemptive(free, costs)
     found = (
         fp.theorem_1(costly),
@@ -250,7 +261,7 @@ def test_seven_timers_have_table_i_with_a_release_cost_of_119_us_and_tighter_bou
 
 def test_a_release_costs_when_it_happens_so_it_jitters_too() -> None:
     tasks = make_taskset([3], [20], [20], jitter=[20])
-    costs = releaser.as_interference(tasks.period, tasks.jitter, 1, 1)
+    costs = fp.as_interference(tasks.period, tasks.jitter, 1, 1)
     # Two releases at once, then 3 + 3: from the grid of the first 20 + 2 + 3, of the second 8.
     assert fp.nonpreemptive(tasks, costs).from_grid.tolist() == [25]
 
@@ -322,19 +333,162 @@ def test_theorem_1_refuses_what_it_was_not_proven_for() -> None:
 
 def test_equation_4_must_not_decide_schedulability() -> None:
     tasks = seven_timers(10)
-    assert releaser.release_only_tightened(tasks, 119 * US, proven=True)[0] == 833 * US
+    assert fp.release_only_tightened(tasks, 119 * US, proven=True)[0] == 833 * US
     with pytest.raises(ValueError, match="proven"):
-        releaser.release_only_tightened(tasks, 119 * US, proven=False)
+        fp.release_only_tightened(tasks, 119 * US, proven=False)
 
 
 def test_equation_3_counts_releases_that_its_own_overhead_brings() -> None:
     tasks = make_taskset([10], [4])
-    assert releaser.release_only(tasks, 1).tolist() == [4]  # 10 + ceil(14 / 4) = 14
-    assert releaser.release_only(tasks, 4)[0] == UNBOUNDED
+    assert fp.release_only(tasks, 1).tolist() == [4]  # 10 + ceil(14 / 4) = 14
+    assert fp.release_only(tasks, 4)[0] == UNBOUNDED
 
 
 def test_release_and_execute_needs_every_job_to_end_before_the_next_timestamp() -> None:
     tasks = make_taskset([10, 10], [14, 100])
-    assert releaser.condition_c1(tasks, 1)
-    assert not releaser.condition_c1(tasks, 2), "10 + 2 * 2 is not below 14"
-    assert releaser.release_and_execute(tasks, 2).tolist() == [4, 4]
+    assert fp.condition_c1(tasks, 1)
+    assert not fp.condition_c1(tasks, 2), "10 + 2 * 2 is not below 14"
+    assert fp.release_and_execute(tasks, 2).tolist() == [4, 4]
+
+
+CERTIFIED = ("isolated", "preemptive", "priority_events")
+COSTS = "overheads: {dispatch_ms: 0.25, context_switch_ms: 0.125, release_ms: RELEASE}\n"
+
+
+def random_model(rng: random.Random, kind: str, policy: str) -> str:
+    """Return timers on one CPU, in one or two executors."""
+    two = kind != "priority_events" and policy in ("fixed_priority", "edf") and rng.random() < 0.5
+    names = "ef"[: 1 + two]
+    text = "schema: 1\nname: test\nexecutors:\n"
+    text += "".join(f"- {{name: {e}, kind: {kind}, policy: {policy}}}\n" for e in names)
+    text += COSTS.replace("RELEASE", str(rng.choice((0, 0.5)) * (policy != "edf"))) + "callbacks:\n"
+    for i, period in enumerate(rng.choices(PERIODS, k=rng.randint(2, 5))):
+        wcet = rng.uniform(0.02, 0.25) * period
+        more = f"priority: {rng.randint(1, 5)}, " if policy == "fixed_priority" else ""
+        more += f"deadline_ms: {rng.randint(period // 2, 2 * period)}, " * (policy != "rm")
+        text += (
+            f"- {{name: t{i}, kind: timer, executor: {rng.choice(names)}, period_ms: {period}, "
+            f"{more}jitter_ms: {rng.choice((0, rng.randint(1, period)))}, wcet_ms: {wcet:.6f}}}\n"
+        )
+    return text
+
+
+def certified(folder: Path, text: str) -> tuple[dict[str, Any], dict[str, Any], Result]:
+    """Return the model, its certificate and its result."""
+    path = folder / "model.yaml"
+    path.write_text(text, encoding="utf-8")
+    result = analyse(read_model(path, SCHEMA))
+    return yaml.safe_load(text), json.loads(certificate.to_json(path, result)), result
+
+
+@pytest.mark.parametrize("policy", ["fixed_priority", "rm", "dm", "edf"])
+@pytest.mark.parametrize("kind", CERTIFIED)
+def test_the_checker_proves_each_bound_of_timers_on_one_core(
+    tmp_path: Path, kind: str, policy: str
+) -> None:
+    rng = random.Random(f"{kind} {policy}")
+    proved = 0
+    for _ in range(12):
+        model, written, result = certified(tmp_path, random_model(rng, kind, policy))
+        bounds = {one.name: one.bound for one in result.callbacks if one.bound is not None}
+        assert check.check(model, written) == bounds
+        assert set(written["without"].values()) <= {"it has no bound"}
+        proved += len(bounds)
+    assert proved > 25
+
+
+def altered(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what is said otherwise: each number, text and key, one at a time."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield f"without {key}", {k: v for k, v in value.items() if k != key}
+            yield f"{key} twice", {**value, f"{key}2": one}
+            for where, other in altered(one):
+                yield f"{key}: {where}", {**value, key: other}
+    elif isinstance(value, list):
+        yield "more", [*value, 1]
+        for i, one in enumerate(value):
+            yield f"without {i}", value[:i] + value[i + 1 :]
+            for where, other in altered(one):
+                yield f"{i}: {where}", [*value[:i], other, *value[i + 1 :]]
+    elif isinstance(value, str):
+        yield "other", value + "x"
+    else:
+        for other in (
+            value - 1,
+            value + 1,
+            -1 - value,
+            9 * value + 9,
+            value + 0.5,
+            str(value),
+            None,
+        ):
+            yield f"{value} is {other}", other
+
+
+@pytest.mark.parametrize("policy", ["rm", "edf"])
+@pytest.mark.parametrize("kind", CERTIFIED[1:])
+def test_a_certificate_with_anything_altered_is_refused(
+    tmp_path: Path, kind: str, policy: str
+) -> None:
+    model, written, _ = certified(tmp_path, random_model(random.Random(3), kind, policy))
+    assert len(written["proofs"]) > 1
+    count = 0
+    for where, other in altered({key: written[key] for key in ("schema", "model", "proofs")}):
+        with pytest.raises(check.WrongError):
+            check.check(model, {"without": {}, **other})
+            pytest.fail(where)
+        count += 1
+    assert count > 100
+
+
+@pytest.mark.parametrize("policy", ["fixed_priority", "edf"])
+@pytest.mark.parametrize("kind", CERTIFIED[1:])
+def test_a_certificate_of_another_model_is_refused_or_holds_for_it(
+    tmp_path: Path, kind: str, policy: str
+) -> None:
+    model, written, _ = certified(tmp_path, random_model(random.Random(8), kind, policy))
+    refused: set[str] = set()
+    for number, callback in enumerate(model["callbacks"]):
+        for key in callback.keys() - {"name", "kind", "executor"}:
+            other = copy.deepcopy(model)
+            more = -3 if key == "period_ms" else 3
+            other["callbacks"][number][key] = round(callback[key] + more, 6)
+            _, _, result = certified(tmp_path, yaml.safe_dump(other))
+            try:
+                proved = check.check(other, written)
+            except check.WrongError:
+                refused.add(key)
+                continue
+            for one in result.callbacks:
+                assert one.name not in proved or proved[one.name] >= (one.bound or 0), other
+    assert refused >= {"wcet_ms", "jitter_ms"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("dispatch_ms", "wake_ms: 1, dispatch_ms"), ("kind: isolated", "kind: wait_set_single"),
+        ("policy: rm", "policy: rm, threads: 9"), ("policy: rm", "policy: rm, cores: [0, 1]"),
+        ("kind: timer", "kind: timer, budget: {runtime_ms: 1, period_ms: 9}"),
+        ("jitter_ms", "group: g, jitter_ms"), ("policy: rm", "policy: rm, x: 1"),
+    ],
+)  # fmt: skip
+def test_the_checker_covers_only_what_its_theorems_are_about(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    text = random_model(random.Random(8), "isolated", "rm")
+    _, written, _ = certified(tmp_path, text)
+    assert before in text
+    with pytest.raises((check.WrongError, check.UncoveredError)):
+        check.check(yaml.safe_load(text.replace(before, after)), written)
+
+
+def test_ranks_that_do_not_exist_prove_nothing() -> None:
+    timers = [
+        {"name": f"t{i}", "kind": "timer", "executor": "e", "period_ms": 100 + i, "wcet_ms": 1}
+        for i in range(51)
+    ]
+    executors = [{"name": "e", "kind": "isolated", "policy": "rm"}]
+    few, many = ({"executors": executors, "callbacks": timers[:n]} for n in (50, 51))
+    assert len(list(check.cores_of(few))) == 1 and not list(check.cores_of(many))

@@ -23,7 +23,7 @@ from random_systems import (
     with_a_link,
     with_subscriptions,
 )
-from rclrt_analysis.bounds import burst, graph
+from rclrt_analysis.bounds import fifo, graph
 from rclrt_analysis.bounds.activation import Activation, Stream
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.effort import limited
@@ -362,7 +362,7 @@ def test_what_was_found_of_one_system_is_not_taken_for_that_of_another(case: str
 
 def without(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if condition == "messages take no time":
-        monkeypatch.setattr(burst, "is_covered", lambda unit: True)
+        monkeypatch.setattr(fifo, "is_covered", lambda unit: True)
     elif condition == "messages from elsewhere jitter":
 
         def apart(unit: Unit, arrivals: Arrivals, *rest: Any, **more: Any) -> dict[str, Local]:
@@ -372,7 +372,7 @@ def without(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
             }
             return graph.analyse_graph(unit, sooner, *rest, **more)
 
-        monkeypatch.setattr(burst, "analyse_graph", apart)
+        monkeypatch.setattr(fifo, "analyse_graph", apart)
     else:
         levels = graph._levels
 

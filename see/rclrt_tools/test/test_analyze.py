@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from models import FOLDER, ROOT, model, shipped
 from programs import rclrt
+from rclrt_analysis import check
 from rclrt_analysis.bounds import analyse as analysis
 from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.bounds.dag import Dag
@@ -40,6 +41,21 @@ def test_a_reader_that_goes_early_is_no_error_and_costs_no_file(tmp_path: Path) 
     assert errors == b""
     assert program.returncode == 128 + 13
     assert page.stat().st_size > 0 and rows.stat().st_size > 0
+
+
+def test_a_certificate_is_written_and_proved_by_the_checker(tmp_path: Path) -> None:
+    path, written = FOLDER / "teper_seven_timers_80.yaml", tmp_path / "certificate.json"
+    done = rclrt("analyze", path, "--certificate", written)
+    assert done.returncode == 0, done.stderr
+    checker = [sys.executable, check.__file__, path, written]  # As a file: it needs no package.
+    proved = subprocess.run(checker, capture_output=True, text=True, check=True).stdout
+    assert proved.startswith("PROVED: 7 bounds; without a proof: 0\n   69.071000 ms  Camera1\n")
+    written.write_text(written.read_text().replace('"bound": 15833000', '"bound": 15832999'))
+    refused = subprocess.run(checker, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert "REFUSED: 'Imu': bound is 15832999, and must be 15833000" in refused.stdout
+    planned = rclrt("analyze", path, "--certificate", written, "--plan", "x.params.yaml")
+    assert (planned.returncode, "leave out --plan" in planned.stderr) == (2, True)
 
 
 def hot_path_first(tmp_path: Path) -> Path:
@@ -314,6 +330,17 @@ def test_what_would_help_does_by_what_it_says(robot: tuple[System, Explanation])
     assert explained.late == 2
     bounds = [one.bound for one in explained.helps if not one.late]
     assert bounds == sorted(bounds)
+
+
+def test_what_is_stated_longer_than_it_may_be_is_among_what_would_help() -> None:
+    late = ROBOT.replace("priority: 30", "priority: 30, jitter_ms: 39")
+    explained = explain(model(late + "overheads: {transport_ms: 2, wake_ms: 1}\n"), "see")
+    helps = {one.text: one.bound for one in explained.helps}
+    assert "release 'urgent' on time: jitter_ms 39.000" in helps
+    assert "halve transport_ms, 2.000 in the model: is it so on this machine?" in helps
+    assert "halve wake_ms, 1.000 in the model: is it so on this machine?" in helps
+    assert "say publishes_after_ms and bcet_ms of 'camera': at best, all at its end" in helps, helps
+    assert not any("late_ms" in text for text in helps), "it is not in the model"
 
 
 def test_the_other_input_of_a_join_is_what_its_wait_is_about() -> None:

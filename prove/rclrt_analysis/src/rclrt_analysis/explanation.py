@@ -100,6 +100,8 @@ def explain(system: System, name: str, seconds: float = 20.0) -> Explanation:
     explained.rivals = _rivals(system, explained, time.monotonic() + seconds / 2)
     end = time.monotonic() + seconds / 2
     for text, changed in _ideas(system, explained):
+        if changed == system:
+            continue
         if time.monotonic() > end:
             explained.complete = False
             break
@@ -229,6 +231,15 @@ def _ideas(system: System, explained: Explanation) -> Iterator[tuple[str, System
         one = system.callback_of[name]
         changed = system.but(name, wcet=one.wcet // 2, bcet=one.bcet // 2)
         yield f"halve the execution time of '{name}'", changed
+        yield f"release '{name}' on time: jitter_ms {ms(one.jitter)}", system.but(name, jitter=0)
+    for hop in explained.hops[:-1]:
+        name, end = hop.callback.name, hop.callback.wcet
+        said = system.but(name, bcet=end, publish_least=end, publish_most=end)
+        yield f"say publishes_after_ms and bcet_ms of '{name}': at best, all at its end", said
+    for name in ("late", "wake", "transport", "receive", "publish", "stolen"):
+        cost = getattr(system.overheads, name)
+        known = replace(system, overheads=replace(system.overheads, **{name: cost // 2}))
+        yield f"halve {name}_ms, {ms(cost)} in the model: is it so on this machine?", known
 
 
 def _waited_for(system: System, chain: Chain, part: HopPart) -> list[str]:

@@ -5,9 +5,9 @@
 from dataclasses import replace
 
 import numpy as np
-from rclrt_analysis.bounds import fifo, fixed_priority, nonpreemptive_edf, releaser
-from rclrt_analysis.bounds.burst import with_bursts
+from rclrt_analysis.bounds import fifo, fixed_priority, nonpreemptive_edf
 from rclrt_analysis.bounds.busy_window import Responses
+from rclrt_analysis.bounds.fifo import with_bursts
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED
 from rclrt_analysis.bounds.graph import analyse_graph, begun_without_preemption
 from rclrt_analysis.bounds.inherited import inherited_deadlines
@@ -108,7 +108,7 @@ def _by_deadline(unit: Unit, arrivals: Arrivals) -> Found:
         )
         early = np.array([dues[name].may_be_early for name in names])
         timer = np.array([unit.callbacks[i].kind is Kind.TIMER for i in rows.owner.tolist()])
-        overhead = releaser.release_only(tasks, unit.system.overheads.release, timer)
+        overhead = fixed_priority.release_only(tasks, unit.system.overheads.release, timer)
         if np.any(overhead >= UNBOUNDED):
             raise RefusedError(RELEASES_FILL)
         longer = _with(tasks, overhead)
@@ -184,14 +184,14 @@ def _longer(unit: Unit, tasks: TaskSet) -> TaskSet:
     """Return the tasks with the overhead of releases in their execution times, eqs. (2), (3)."""
     delta = unit.system.overheads.release
     if unit.executors[0].release is Release.RELEASE_AND_EXECUTE:
-        if not releaser.condition_c1(tasks, delta):
+        if not fixed_priority.condition_c1(tasks, delta):
             raise RefusedError(
                 "release_and_execute may skip timestamps: an execution time with the overhead of "
                 f"{len(tasks)} releases reaches the shortest period (condition C1). Use "
                 "release_only"
             )
-        return _with(tasks, releaser.release_and_execute(tasks, delta))
-    overhead = releaser.release_only(tasks, delta)
+        return _with(tasks, fixed_priority.release_and_execute(tasks, delta))
+    overhead = fixed_priority.release_only(tasks, delta)
     if np.any(overhead >= UNBOUNDED):
         raise RefusedError(RELEASES_FILL)
     return _with(tasks, overhead)
@@ -215,7 +215,7 @@ def _theorem_1(unit: Unit, tasks: TaskSet, longer: TaskSet) -> Responses:
     proven = bool(np.all(bounds < UNBOUNDED))
     if proven and unit.executors[0].release is Release.RELEASE_ONLY:
         delta = unit.system.overheads.release
-        longer = _with(tasks, releaser.release_only_tightened(tasks, delta, proven))
+        longer = _with(tasks, fixed_priority.release_only_tightened(tasks, delta, proven))
         bounds = fixed_priority.theorem_1(longer)
     return _parts(bounds, longer.wcet - tasks.wcet, largest_lower(longer))
 

@@ -1,6 +1,15 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Response times on one thread that runs jobs in the order of their release."""
+"""Response times on one thread that runs jobs in the order of their release, and in any order.
+
+In any order all that a burst sets off on one thread or core ends with its busy period [Lehoczky90]
+(docs/reference/bounds/default-executor.md). `graph` looks at each job of that, with one urgency for
+all: what a job sets off comes after it, unless jobs stop each other. Messages from elsewhere come
+as origins, with all of their jitter. A timer of a wait set that skips timestamps has fewer jobs, so
+the bound holds; the gap between its releases does not, see `unit.gaps_known`.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 from rclrt_analysis.bounds.activation import ENDLESS as OFTEN
@@ -14,7 +23,10 @@ from rclrt_analysis.bounds.fixed_point import (
     least_fixed_point,
     lower_start,
 )
+from rclrt_analysis.bounds.graph import analyse_graph
+from rclrt_analysis.bounds.result import RefusedError
 from rclrt_analysis.bounds.taskset import DEDICATED, Interference, Ints, Supply, TaskSet
+from rclrt_analysis.bounds.unit import Arrivals, Unit
 
 MAX_POINTS = 200_000
 
@@ -98,3 +110,25 @@ def _shared(costs: Interference, window: Ints) -> Ints:
     count = -(-(window[:, None] + costs.jitter) // costs.period)
     work: Ints = (count * costs.cost[0]).sum(axis=1)
     return work
+
+
+def with_bursts(unit: Unit, arrivals: Arrivals, preemptive: bool = False) -> Unit:
+    """Return the unit with what it does as a whole, `Unit.whole`; unchanged if nothing is known.
+
+    preemptive: Jobs may stop each other.
+    """
+    if not is_covered(unit):
+        return unit
+    alike = replace(unit, urgency=dict.fromkeys(unit.names, 0), found={})
+    try:
+        found = analyse_graph(alike, arrivals, preemptive, lambda *_: 0, any_order=True)
+    except RefusedError:
+        return unit
+    whole = {name: local for name, local in found.items() if local.response is not None}
+    return replace(unit, whole=whole)
+
+
+def is_covered(unit: Unit) -> bool:
+    """Return whether callbacks of the unit release each other, and their messages take no time."""
+    inside = any(unit.inside(topic) for c in unit.callbacks for topic in c.triggers)
+    return inside and not unit.system.overheads.transport

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 from rclrt_analysis.bounds import dag, global_edf, nonpreemptive_edf
 from rclrt_analysis.bounds.activation import ENDLESS, Activation, Stream
-from rclrt_analysis.bounds.burst import with_bursts
 from rclrt_analysis.bounds.effort import EffortError, limited
+from rclrt_analysis.bounds.fifo import with_bursts
 from rclrt_analysis.bounds.fixed_point import ENDLESS as UNENDING
 from rclrt_analysis.bounds.fixed_point import FULL, no_bound
 from rclrt_analysis.bounds.inherited import Due, inherited_deadlines
@@ -151,7 +151,7 @@ def _one_by_one(
 
     try:
         with limited(SHARE):
-            return with_jitter(unit, arrivals, bounds_of)
+            return with_jitter(unit, arrivals, bounds_of, has_state=True)
     except EffortError as reason:
         return {c.name: Local(None, reason=str(reason)) for c in left}
 

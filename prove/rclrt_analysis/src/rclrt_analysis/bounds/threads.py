@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from rclrt_analysis.bounds import fixed_priority
-from rclrt_analysis.bounds.burst import with_bursts
+from rclrt_analysis.bounds.fifo import with_bursts
 from rclrt_analysis.bounds.graph import analyse_graph, begun_in_groups
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.unit import (

@@ -11,7 +11,7 @@ from rclrt_analysis.bounds.activation import UNKNOWN, Activation, Stream, joined
 from rclrt_analysis.bounds.busy_window import Responses
 from rclrt_analysis.bounds.effort import CALLBACK, spend
 from rclrt_analysis.bounds.fixed_point import ENDLESS, UNBOUNDED, no_bound
-from rclrt_analysis.bounds.releaser import as_interference
+from rclrt_analysis.bounds.fixed_priority import as_interference
 from rclrt_analysis.bounds.result import Local, RefusedError
 from rclrt_analysis.bounds.taskset import (
     DEDICATED,
@@ -254,12 +254,17 @@ def _output(activation: Activation, local: Local, unit: Unit, name: str) -> Acti
 
 
 def with_jitter(
-    unit: Unit, arrivals: Arrivals, bounds: Callable[[Known], Mapping[str, Local]]
+    unit: Unit,
+    arrivals: Arrivals,
+    bounds: Callable[[Known], Mapping[str, Local]],
+    has_state: bool = False,
 ) -> dict[str, Local]:
     """Return bounds that agree with the jitter that they cause; None for what grows on and on.
 
     For executors whose bounds take tasks, not graphs: what a callback releases jitters by what its
     response time varies by [Tindell94].
+
+    has_state: Whether `bounds` may find something else when it gets the same again.
     """
     longest = unit.system.longest_period
     # Any bounds that agree with their jitter hold, so it does not matter where the search begins.
@@ -267,7 +272,7 @@ def with_jitter(
     endless = {name: local for name, local in unit.found.items() if local.response is None}
     known = activations(unit, arrivals, result)
     for step in range(10 * MAX_ROUNDS):
-        before = result
+        before, earlier = result, known
         spend(CALLBACK * len(unit.callbacks))
         result = {**bounds(known), **endless}
         for name, local in result.items():
@@ -277,7 +282,7 @@ def with_jitter(
         endless.update((n, local) for n, local in result.items() if local.response is None)
         result.update(endless)
         known = activations(unit, arrivals, result)
-        if result == before:
+        if result == before or (known == earlier and not has_state):
             break
     else:  # What was given up last may still tell on the others.
         result = {name: Local(None, reason=UNSETTLED) for name in result}

@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 from rclrt_analysis.bounds import round_robin
 from rclrt_analysis.bounds.activation import Stream
-from rclrt_analysis.bounds.burst import with_bursts
 from rclrt_analysis.bounds.busy_window import Demand, Responses, responses
+from rclrt_analysis.bounds.fifo import with_bursts
 from rclrt_analysis.bounds.fixed_point import ENDLESS, FULL, MANY, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.taskset import Bools, Ints, Supply, higher_or_equal, make_taskset

@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html", type=writable_file, metavar="FILE", help="write one self-contained page"
     )
+    parser.add_argument(
+        "--certificate",
+        type=writable_file,
+        metavar="FILE",
+        help="write what `python3 -m rclrt_analysis.check MODEL FILE` proves the bounds with",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,6 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.report import to_json, to_text
     from rclrt_analysis.sensitivity import sensitivity
 
+    if arguments.certificate and arguments.plan:
+        print("--certificate is for a model as it is: leave out --plan", file=sys.stderr)
+        return 2
     try:
         system = system_of(arguments.model, arguments.plan)
     except ModelError as error:
@@ -60,6 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     margins = sensitivity(system, arguments.method) if wanted else None
     if arguments.json:
         arguments.json.write_text(to_json(system, result, margins), encoding="utf-8")
+    if arguments.certificate:
+        from rclrt_analysis.certificate import to_json as certificate
+
+        arguments.certificate.write_text(certificate(arguments.model, result), encoding="utf-8")
     if arguments.html:
         from rclrt_tools.pages.contract_page import make_page, questions
 
