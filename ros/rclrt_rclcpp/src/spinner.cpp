@@ -69,7 +69,7 @@ rclrt_core::EngineOptions with_telling(
 
 Spinner::Spinner(
   rclcpp::Executor & executor, const EngineExecutorOptions & options,
-  rclrt_core::EngineOptions engine_options, Of of)
+  rclrt_core::EngineOptions engine_options, Of of, const std::function<void()> & prepare)
 : base_(executor),
   context_(base_.context()),
   options_(options),
@@ -78,6 +78,7 @@ Spinner::Spinner(
   engine_(make_engine(
     context_, options, with_telling(std::move(engine_options), [this] { request_telling(); })))
 {
+  prepare();
   base_.watch(
     [this] {
       if (!base_.spinning() || cancelled_) {

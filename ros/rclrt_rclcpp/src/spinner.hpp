@@ -79,10 +79,11 @@ public:
     kWaitSet,
     kEvents
   };
-  /// `executor` outlives it.
+  /// `executor` outlives it. `prepare` is called when nothing can fail any more, before this listens to the executor.
   Spinner(
     rclcpp::Executor & executor, const EngineExecutorOptions & options,
-    rclrt_core::EngineOptions engine_options, Of of = Of::kOurs);
+    rclrt_core::EngineOptions engine_options, Of of = Of::kOurs,
+    const std::function<void()> & prepare = [] {});
   /// Waits for entities that are announcing work in other threads right now.
   ~Spinner();
   Spinner(const Spinner &) = delete;

@@ -189,8 +189,8 @@ std::unique_ptr<Spinner> make_spinner(rclcpp::Executor & executor, Late & late)
   }
   const rclrt_front_end::PriorityEventsOptions model;
   if (is_events(executor)) {
-    silence(executor, late);
-    return std::make_unique<Spinner>(executor, options, engine_options(model), Of::kEvents);
+    return std::make_unique<Spinner>(
+      executor, options, engine_options(model), Of::kEvents, [&] { silence(executor, late); });
   }
   return std::make_unique<Spinner>(executor, options, engine_options(model), Of::kWaitSet);
 }

@@ -3,9 +3,11 @@
 
 // Plain rclcpp, as a stranger has it: a timer, a chain of two topics, a service and its client, on executors of rclcpp.
 //
-//   stock_nodes single|multi|events|intra JOBS
+//   stock_nodes single|multi|events|intra JOBS [other_user]
 //
-// Stops after so many jobs of the timer. Prints how many jobs each callback has run, for the tests to compare.
+// Stops after so many jobs of the timer; in the middle it becomes another user, if it is told to. Prints how many jobs each callback has run, for the tests to compare.
+
+#include <unistd.h>
 
 #include <atomic>
 #include <builtin_interfaces/msg/time.hpp>
@@ -27,6 +29,7 @@ using Service = rcl_interfaces::srv::ListParameters;
 
 /// On a busy machine no message is to be dropped.
 constexpr std::size_t kDepth = 1000;
+constexpr uid_t kNobody = 65534;
 
 struct Counts
 {
@@ -42,8 +45,8 @@ class Source : public rclcpp::Node
 public:
   bool is_connected() const { return publisher_->get_subscription_count() > 0; }
 
-  Source(const rclcpp::NodeOptions & options, Counts & counts, int jobs)
-  : Node("source", options), counts_(counts), jobs_(jobs)
+  Source(const rclcpp::NodeOptions & options, Counts & counts, int jobs, bool changes_user)
+  : Node("source", options), counts_(counts), jobs_(jobs), changes_user_(changes_user)
   {
     publisher_ = create_publisher<Message>("first", kDepth);
     client_ = create_client<Service>("ask");
@@ -61,6 +64,9 @@ private:
         std::make_shared<Service::Request>(),
         [this](rclcpp::Client<Service>::SharedFuture) { ++counts_.client; });
     }
+    if (changes_user_ && job == jobs_ / 2 && seteuid(kNobody) != 0) {
+      std::perror("seteuid");
+    }
     if (job >= jobs_) {
       timer_->cancel();
     }
@@ -68,6 +74,7 @@ private:
 
   Counts & counts_;
   int jobs_;
+  bool changes_user_;
   rclcpp::Publisher<Message>::SharedPtr publisher_;
   rclcpp::Client<Service>::SharedPtr client_;
   rclcpp::CallbackGroup::SharedPtr group_;
@@ -141,7 +148,7 @@ int main(int argc, char ** argv)
   Counts counts;
   {
     const auto options = rclcpp::NodeOptions().use_intra_process_comms(kind == "intra");
-    auto source = std::make_shared<Source>(options, counts, jobs);
+    auto source = std::make_shared<Source>(options, counts, jobs, argc > 3);
     auto relay = std::make_shared<Relay>(options, counts);
     auto sink = std::make_shared<Sink>(options, counts, jobs);
     const auto executor = make(kind);

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from observing import HERE, Seen, observe
+from observing import HERE, Seen, observe, run
 from rclrt_tools import cli
 from rclrt_tools.trace import layout, read_trace
 
@@ -95,6 +95,41 @@ def test_messages_inside_a_process_are_seen_and_matched(tmp_path: Path) -> None:
         assert seen.taken(name) <= seen.published
     first = seen.entry("/robot/relay/subscription/first/intra_process")
     assert first.group == seen.entry("/robot/relay/service/ask").group
+
+
+def of_file(values: str, arguments: list[str], folder: Path) -> Seen:
+    """Run plain rclcpp as `rclrt run` does; return what the executors of rclrt have traced."""
+    file, own = folder / "robot.yaml", folder / "own"
+    file.write_text(f"/**: {{ros__parameters: {{rclrt: {{{values}}}}}}}\n", encoding="utf-8")
+    given = {"RCLRT_RUN": str(HERE.parent / "rclrt_rclcpp"), "RCLRT_CONFIGURATION": str(file)}
+    seen = Seen(run([str(STOCK), *arguments], folder, RCLRT_TRACE=str(own), **given), {})
+    assert counts(seen)["sink"] == int(arguments[1])
+    return replace(seen, traces={path.name: read_trace(path) for path in own.glob("*.trace")})
+
+
+@needs_rclcpp
+@pytest.mark.parametrize("executor", ["single", "multi", "events"])
+def test_what_a_file_says_reaches_plain_rclcpp(executor: str, tmp_path: Path) -> None:
+    values = """callbacks: {/source/timer/*: {relative_deadline: 7ms, budget:
+      {runtime: RUNTIME, period: 10s, on_overrun: notify}}}, chains: {way: {semantics: latency,
+      deadline: 1us, callbacks: [/source/timer/*, /**/subscription/first]}}"""
+    seen = of_file(values.replace("RUNTIME", "100us"), [executor, "100"], tmp_path)
+    assert "/source/timer/10ms: needs more than its budget of 100 us" in seen.process.stderr
+    assert "chain 'way': missed its deadline of 0.001 ms" in seen.process.stderr
+    timer = [job for trace in seen.traces.values() for job in trace.jobs if job["deadline_ns"]]
+    assert 7_000_000 in {int(job["deadline_ns"] - job["release_ns"]) for job in timer}
+    refused = of_file(values.replace("RUNTIME", "1us"), [executor, "100"], tmp_path / "own")
+    assert "an executor runs as without rclrt" in refused.process.stderr
+
+
+@needs_rclcpp
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("executor", ["single", "multi", "events"])
+def test_a_user_who_may_not_have_what_the_file_says_is_told(executor: str, tmp_path: Path) -> None:
+    values = """executor: {max_threads: 1}, callbacks: {/source/timer/*: {scheduling_policy: fifo,
+      priority: 5}, /**/subscription/*: {scheduling_policy: fifo, priority: 7}}"""
+    seen = of_file(values, [executor, "100", "other_user"], tmp_path)
+    assert seen.process.stderr.count("fifo, priority 7 (Operation not permitted)") == 1
 
 
 @pytest.mark.parametrize("executor", ["single", "multi"])
