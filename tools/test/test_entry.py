@@ -491,8 +491,15 @@ def test_the_first_tier_builds_and_runs_nothing_of_the_second(tree: Tree) -> Non
     assert tree.run("test").returncode == 0
     assert tree.calls("ctest")[0].endswith("-LE ^machine$")
     assert tree.calls("ninja")[0].endswith("rclrt_tests")
+    fetch = tree.root / "kernel/rclrt_scx/tools/fetch_kernels.sh"
+    fetch.parent.mkdir(parents=True)
+    fetch.write_text('#!/bin/sh\nmkdir -p "$1"\n')
+    fetch.chmod(0o755)
     assert tree.run("test", "--machine").returncode == 0
     assert "machine$" not in tree.calls("ctest")[-1]
+    assert len(tree.calls("cmake")) == 1, "it looks for what was fetched"
+    assert tree.run("test", "--machine").returncode == 0
+    assert tree.calls("cmake") == []
 
 
 def test_the_reason_of_a_skip_is_printed_and_the_summary_last(tree: Tree) -> None:

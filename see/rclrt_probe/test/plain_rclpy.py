@@ -49,6 +49,7 @@ node.create_subscription(Time, "slither", on_message, 1000)
 node.create_service(ListParameters, "ask", on_request)
 executor = SingleThreadedExecutor() if kind == "single" else MultiThreadedExecutor(3)
 executor.add_node(node)
+print("it spins", file=sys.stderr, flush=True)
 while counts["subscription"] < jobs:
     executor.spin_once()
 executor.shutdown()

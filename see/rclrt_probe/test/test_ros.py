@@ -148,7 +148,8 @@ def test_every_job_of_plain_rclpy_is_seen_and_matched(executor: str, tmp_path: P
 
 def test_what_a_running_process_publishes_is_counted() -> None:
     snake = [sys.executable, str(RCLPY), "single", "1000000", "--ros-args", "-r", "__node:=snake"]
-    with subprocess.Popen(snake, stderr=subprocess.DEVNULL) as child:
+    with subprocess.Popen(snake, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stderr and "it spins\n" in child.stderr
         look = [*cli.command("observe", "--pid", str(child.pid)), "--for", "0.1"]
         done = subprocess.run(look, capture_output=True, text=True, check=True, timeout=100)
         child.terminate()

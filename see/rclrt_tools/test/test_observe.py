@@ -134,7 +134,7 @@ def random_observed(seed: int) -> tuple[System, System]:
 def test_bounds_of_the_model_hold_in_this_run_and_in_others() -> None:
     """At least every response seen, or no verdict, which most have."""
     verdicts = 0
-    for seed in range(15):
+    for seed in range(8):
         system, again = random_observed(seed)
         found = {bound.name: bound.bound for bound in analyse(again).callbacks}
         if again.no_verdict:
@@ -145,7 +145,7 @@ def test_bounds_of_the_model_hold_in_this_run_and_in_others() -> None:
             seen = simulate(system, 20_000, seed + other).worst()
             for name, bound in found.items():
                 assert bound is None or bound >= seen[name][1], (seed, other, name)
-    assert verdicts > 7
+    assert verdicts > 3
 
 
 PREEMPTED = (

@@ -85,7 +85,7 @@ def test_a_watch_measures_what_the_simulator_measures() -> None:
     rng = random.Random(3)
     compared = dict.fromkeys(("reaction", "age", "latency"), 0)
     different = 0
-    for _ in range(400):
+    for _ in range(120):
         system = random_system(rng)
         run = simulate(system, 600_000, rng.randrange(1 << 30))
         for one in watched(run, system, rng.choice((1 << 20, 50_000))).chains:
@@ -101,8 +101,8 @@ def test_a_watch_measures_what_the_simulator_measures() -> None:
             assert abs(len(wanted) - len(seen)) < 40
             compared[chain.semantics] += len(seen)
     print(f"\ninstances compared: {compared}, chains that look older: {different}")
-    assert min(compared.values()) > 5_000
-    assert different < 20
+    assert min(compared.values()) > 1_500
+    assert different < 10
 
 
 def calls_of_a_step(idle: int, folder: Path) -> int:

@@ -102,7 +102,7 @@ def written(folder: Path, system: System, name: Callable[[Callback], str]) -> Pa
 def test_both_watches_count_the_same(tmp_path: Path) -> None:
     rng = random.Random(11)
     instances = misses = silences = 0
-    for _ in range(150):
+    for _ in range(60):
         system = with_full_names(random_system(rng))
         limits = [(rng.randint(2_000, 30_000), rng.randint(8_000, 30_000)) for _ in system.chains]
         chosen = tuple(
