@@ -116,9 +116,9 @@ MAY_SEE_ROS = {
 # Headers of libraries that are not called like their package.
 PACKAGE_OF = {"rclrt_baselines": "rclrt_benchmarks"}
 
-# Only the platform talks to the operating system's scheduler. The rest of the engine sees what all
-# platforms have in common: rclrt_core/platform.hpp, and the headers right in `platform/`.
-_SCHEDULER_HEADERS = frozenset({"sched.h", "pthread.h", "linux/sched.h", "linux/sched/types.h"})
+# Only the platform talks to the operating system. The rest of the engine sees what all platforms
+# have in common: rclrt_core/platform.hpp, and the headers right in `platform/`.
+_OF_THE_SYSTEM = re.compile(r"(sched|pthread|unistd|fcntl|poll|signal|dirent)\.h|(linux|sys)/.*")
 _PLATFORM = ("src", "platform", "linux")
 _PLATFORM_HEADERS = frozenset({"rclrt_core/linux_platform.hpp", "rclrt_core/sim_platform.hpp"})
 
@@ -154,7 +154,10 @@ def _check_file(path: Path, folder: Path, layer: Layer) -> Iterator[tuple[int, s
 def _check_includes(path: Path, folder: Path, layer: Layer) -> Iterator[tuple[int, str]]:
     where = path.relative_to(folder).parts
     in_test = where[0] in TEST_FOLDERS
-    in_engine = folder.name == "rclrt_core" and where[0] == "src" and where[1] != "platform"
+    in_engine = folder.name == "rclrt_core" and where[0] in ("src", "include")
+    own = None  # The folder of the platform that the file belongs to.
+    if where[:2] == _PLATFORM[:2] and len(where) > 3:
+        own = folder.joinpath(*where[:3])
     text = path.read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), start=1):
         match = re.match(r"\s*#\s*include\s*([<\"])([^>\"]+)[>\"]", line)
@@ -162,8 +165,8 @@ def _check_includes(path: Path, folder: Path, layer: Layer) -> Iterator[tuple[in
             continue
         header = match[2]
         parts = Path(header).parts
-        if in_engine and (header in _PLATFORM_HEADERS or _is_of_a_platform(path, header, folder)):
-            yield number, f"{header} is one platform's; src/platform alone may see it"
+        if in_engine and _is_of_a_platform(path, header, folder, own):
+            yield number, f"{header} is one platform's; its folder in src/platform alone may see it"
             continue
         if ".." in parts and not _stays_inside(path, header, folder):
             yield (
@@ -183,7 +186,7 @@ def _check_includes(path: Path, folder: Path, layer: Layer) -> Iterator[tuple[in
                 continue
             yield from _check_name(number, parts[0], folder, layer, in_test)
         is_platform = in_test or where[:3] == _PLATFORM
-        if folder.name == "rclrt_core" and header in _SCHEDULER_HEADERS and not is_platform:
+        if in_engine and _OF_THE_SYSTEM.fullmatch(header) and not is_platform:
             yield number, f"{header} belongs in rclrt_core/{'/'.join(_PLATFORM)} only"
 
 
@@ -248,12 +251,16 @@ def _is_own(path: Path, header: str, folder: Path) -> bool:
     return any((base / header).exists() for base in (path.parent, folder / "src", folder / "test"))
 
 
-def _is_of_a_platform(path: Path, header: str, folder: Path) -> bool:
+def _is_of_a_platform(path: Path, header: str, folder: Path, own: Path | None) -> bool:
+    """Return whether a header is of one platform, and not of the file's own."""
+    if header in _PLATFORM_HEADERS:
+        return own is None
     for base in (path.parent, folder / "src"):
-        file = (base / header).resolve()
-        # In a folder of its own below `platform`, however the path gets there.
-        if (folder / "src" / "platform").resolve() in file.parents[1:]:
-            return True
+        file = (base / header).resolve()  # However the path gets there.
+        for name in ("linux", "sim"):
+            one = (folder / "src" / "platform" / name).resolve()
+            if one in file.parents:
+                return own is None or own.resolve() != one
     return False
 
 

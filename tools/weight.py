@@ -37,12 +37,16 @@ def _public_headers(files: list[Path]) -> int:
 
 
 def _keys(files: list[Path]) -> int:
-    """Count the keys that the reader of parameters files names."""
+    """Count the names that the reader of parameters files takes, those of sections included."""
     found: set[str] = set()
     for path in files:
         if path.match("ros/rclrt_config/src/*.cpp") and path.name != "cie_file.cpp":
             found |= set(re.findall(r'\.\w+(?:<[\w:]+>)?\(\s*"([a-z_]+)"', _text(path)))
-    return len(found)
+            for statement in _text(path).split(";"):
+                if re.search(r"\bYamlMap\b|\bnames = \{|field_names\(\{", statement):
+                    for words in re.findall(r'\{((?:\s*"[a-z_]+",?)+)\s*\}', statement):
+                        found |= set(re.findall(r'"([a-z_]+)"', words))
+    return len(found - {"timer"})  # A kind of callback.
 
 
 def _verbs(files: list[Path]) -> int:
@@ -83,6 +87,16 @@ def _longest_page(files: list[Path]) -> int:
     return max(_text(path).count("\n") for path in files if path.suffix == ".md")
 
 
+# What stands against a target that is missed.
+WHY = {
+    "lines": "docstrings' sections, include guards, doubles and unused features have gone; of 1,060"
+    " files 90 pairs share 8 equal lines",
+    "lines of tests": "both front ends have one suite; other tests are tables where they can",
+    "keys of a parameters file": "fewer would give up a feature: threads of the middleware by what"
+    " they do (4), low criticality (2), flight recorder (3); 6 are names of sections",
+    "types on its way": "each has an owner, a lock or a lifetime that no other has",
+}
+
 TARGETS: tuple[tuple[str, Callable[[list[Path]], int], int], ...] = (
     ("lines", _lines, 180_000),
     ("lines of tests", lambda files: _lines([path for path in files if _is_test(path)]), 80_000),
@@ -106,6 +120,8 @@ def main() -> None:
     for name, count, target in TARGETS:
         is_now = count(files)
         print(f"{name:38}{is_now or '?':>9}{target:>9}{'' if is_now <= target else '  over'}")
+        if is_now > target and name in WHY:
+            print(f"  ({WHY[name]})")
 
 
 if __name__ == "__main__":

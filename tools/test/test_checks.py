@@ -45,6 +45,20 @@ def manifest(*dependencies: str) -> str:
         ("rclrt_core/src/a.cpp", '#include "platform/linux/b.hpp"\n', "is one platform's"),
         ("rclrt_core/src/edf/a.cpp", '#include "../platform/sim/b.hpp"\n', "is one platform's"),
         ("rclrt_core/src/a.cpp", "#include <rclrt_core/sim_platform.hpp>\n", "is one platform's"),
+        ("rclrt_core/src/a.cpp", "#include <sys/mman.h>\n", "sys/mman.h belongs in"),
+        ("rclrt_core/include/rclrt_core/a.hpp", "#include <unistd.h>\n", "unistd.h belongs in"),
+        (
+            "rclrt_core/include/rclrt_core/a.hpp",
+            '#include "rclrt_core/linux_platform.hpp"\n',
+            "is one platform's",
+        ),
+        (
+            "rclrt_core/include/rclrt_core/a.hpp",
+            '#include "../../src/platform/linux/b.hpp"\n',
+            "is one platform's",
+        ),
+        ("rclrt_core/src/platform/a.cpp", '#include "linux/b.hpp"\n', "is one platform's"),
+        ("rclrt_core/src/platform/sim/a.cpp", '#include "../linux/b.hpp"\n', "is one platform's"),
         ("rclrt_core/include/a.hpp", '#include "rclrt_rcl/node.hpp"\n', "must not see rclrt_rcl"),
         ("rclrt_core/src/a.cpp", "#include <gtest/gtest.h>\n", "must not see gtest"),
         ("rclrt_trace/include/a.h", "#include <boost/any.hpp>\n", "must not see boost"),
@@ -85,14 +99,14 @@ def test_what_a_layer_may_see_passes(tmp_path: Path) -> None:
     write(
         tmp_path,
         "rclrt_core/src/a.cpp",
-        '#include <vector>\n#include <sys/mman.h>\n#include "own/b.hpp"\n'
+        '#include <vector>\n#include "own/b.hpp"\n'
         '#include "rclrt_core/job.hpp"\n#include "rclrt_trace/record.h"\n'
         "#include <boost/intrusive/set.hpp>\n",
     )
     write(
         tmp_path,
         "rclrt_core/src/platform/linux/c.cpp",
-        '#include <sched.h>\n#include "rclrt_core/linux_platform.hpp"\n'
+        '#include <sched.h>\n#include <sys/mman.h>\n#include "rclrt_core/linux_platform.hpp"\n'
         '#include "platform/linux/d.hpp"\n#include "platform/e.hpp"\n',
     )
     write(tmp_path, "rclrt_core/src/platform/linux/d.hpp", "")
