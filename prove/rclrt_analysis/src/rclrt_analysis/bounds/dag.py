@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Work with an order among its parts, on several cores whose threads migrate freely.
+"""Work with an order among its parts [Graham69, Melani15], on cores whose threads migrate freely.
 
 A DAG here is what a timer sets off: its callbacks, each after those that release it. Times are
 whole; the volume is the sum of all execution times, the length that of the longest path.

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Response times under fixed priority on one processor: all jobs of the busy window.
+"""Response times under fixed priority on one processor [Tindell94, Davis07]: a whole busy window.
 
 Without preemption there are two bounds. `theorem_1` is that of [Teper25 §VI-C]: quick, and loose
 where a low priority waits long. `nonpreemptive` examines every job [Davis07] and is the default.

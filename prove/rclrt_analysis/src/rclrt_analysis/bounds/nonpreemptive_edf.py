@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Response times and schedulability under non-preemptive EDF on one processor."""
+"""Response times and schedulability under non-preemptive EDF on one processor [George96]."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of the single-threaded wait-set executor from arrivals, on a core or in a reservation.
+"""Bounds of the wait-set executor of one thread, from arrivals [Tang20, Blass21]; also reserved.
 
 What ECRTS 2019 and RTSS 2021 prove for single callbacks. Not offered: the former's bound for whole
 chains, which [Tang20] refutes.

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks as arrays, the form in which bounds compute, and what a CPU reservation gives a thread.
+"""Tasks as arrays, in which bounds compute, and what a CPU reservation gives a thread [Shin03].
 
 All times are whole ns.
 """

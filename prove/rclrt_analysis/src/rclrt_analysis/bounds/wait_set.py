@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Response times under the wait-set executors, of which the single-threaded is rclcpp's default.
+"""Response times under the wait-set executors [Teper24]; that of one thread is rclcpp's default.
 
 At a polling point the executor looks which entities are ready, then runs each of these once:
 timers, subscriptions, services, clients. What becomes ready meanwhile waits for the next polling
