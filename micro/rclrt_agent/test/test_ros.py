@@ -24,8 +24,8 @@ from std_msgs.msg import Int32, String
 
 UDP = ["udp4", "-p", "0", "--ros-args", "-p"]
 EFFORT = float(os.environ.get("RCLRT_EFFORT", "1"))
-KILLS = 1 if EFFORT <= 1 else int(25 * EFFORT)
-"""So often the agent is killed."""
+KILLS = 1 if EFFORT <= 1 else int(12.5 * EFFORT)
+"""So often the agent of each flight stack is killed; 3 s each time."""
 
 
 @pytest.fixture
