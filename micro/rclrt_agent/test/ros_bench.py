@@ -190,7 +190,7 @@ class Stack:
 
 
 STACKS = {
-    # uxrce_dds_client of 1.14 to 1.17, for this host only: best effort; transient local, and 10.
+    # uxrce_dds_client from 1.14 on, for this host only: best effort; transient local, and 10.
     "px4": Stack(
         b"\0\0\0\1",
         b"<dds><profiles><transport_descriptors><transport_descriptor><transport_id>udp_localhost"
@@ -207,7 +207,7 @@ STACKS = {
         bytes([0x02, 0, 1, 0, 10, 0]),
         (0x800, 0x123, 0x800),
     ),
-    # AP_DDS of 4.6: keep the last 20, reliable; the last 5, best effort.
+    # AP_DDS: keep the last 20, reliable; the last 5, best effort.
     "ardupilot": Stack(
         b"\xaa\xaa\xbb\xbb",
         texts(b"\0\1", "ap"),
