@@ -15,14 +15,16 @@ Unserved & Unserved::instance()
   return instance;
 }
 
-void Unserved::keep(const std::shared_ptr<const void> & entity, EventCounts counts)
+void Unserved::keep(const std::shared_ptr<const void> & entity, const EventCounts & counts)
 {
   const std::lock_guard<rclrt_front_end::PiMutex> lock(mutex_);
   for (auto known = kept_.begin(); known != kept_.end();) {
     known = known->second.entity.expired() ? kept_.erase(known) : std::next(known);
   }
   if (!counts.empty()) {
-    kept_[entity.get()] = {entity, std::move(counts)};
+    Kept & kept = kept_[entity.get()];
+    kept.entity = entity;
+    kept.counts.insert(kept.counts.end(), counts.begin(), counts.end());
   }
 }
 

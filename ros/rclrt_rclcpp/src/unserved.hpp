@@ -23,8 +23,8 @@ class Unserved
 public:
   static Unserved & instance();
 
-  /// `counts`: of an entity that is no waitable, the id is 0.
-  void keep(const std::shared_ptr<const void> & entity, EventCounts counts);
+  /// Beside what is kept. `counts`: of an entity that is no waitable, the id is 0.
+  void keep(const std::shared_ptr<const void> & entity, const EventCounts & counts);
   /// What is kept for the entity, which is then forgotten here.
   EventCounts take(const void * entity);
 

@@ -501,17 +501,17 @@ TYPED_TEST(Made, runs_what_the_middleware_has_told_before_it_spins)
   const auto inside =
     std::make_shared<rclcpp::Node>("inside", rclcpp::NodeOptions().use_intra_process_comms(true));
   this->executor().add_node(inside);
-  std::atomic<int> got_inside{0};
   const auto reader =
-    inside->create_subscription<Time>("inside", 10, [&](Time::ConstSharedPtr) { ++got_inside; });
+    inside->create_subscription<Time>("inside", 10, [&](Time::ConstSharedPtr) { ++got; });
   const auto writer = inside->create_publisher<Time>("inside", 10);
   EXPECT_TRUE(comes_true([&] { return publisher->get_subscription_count() == 1; }));
-  publisher->publish(Time());
-  writer->publish(Time());
+  for (int i = 0; i < 3; ++i) {
+    publisher->publish(Time());
+    writer->publish(Time());
+  }
   std::this_thread::sleep_for(20ms);
   const Spin spin(this->executor());
-  EXPECT_TRUE(
-    comes_true([&] { return matched == 1 && refused > 0 && got == 1 && got_inside == 1; }));
+  EXPECT_TRUE(comes_true([&] { return matched == 1 && refused > 0 && got == 6; }));
 }
 
 struct Derived : SingleThreadedExecutor
