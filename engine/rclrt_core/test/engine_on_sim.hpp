@@ -309,7 +309,7 @@ public:
 
   // ---- What was seen
 
-  /// Of jobs that ran, and those of jobs that did not. Each record is handed out once.
+  /// Returns records of jobs that ran, and puts the others into `given_up`. Hands out each once.
   std::vector<rclrt_job_record> records()
   {
     std::vector<rclrt_job_record> records;

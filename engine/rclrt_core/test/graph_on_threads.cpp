@@ -137,8 +137,8 @@ struct Gap
   int64_t end;
 };
 
-/// Of the calling thread; ends early where a whole run is over, so that no mistake keeps the machine.
-/// With `ran` it also notes when the thread ran.
+/// Uses CPU time of the calling thread. Ends early when the whole run is over, so that no mistake
+/// keeps the machine. With `ran` it also notes when the thread ran.
 void burn(int64_t cpu_time, std::vector<Gap> * ran = nullptr)
 {
   const int64_t until = now_ns(CLOCK_THREAD_CPUTIME_ID) + cpu_time;

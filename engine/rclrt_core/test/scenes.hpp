@@ -263,7 +263,7 @@ inline void expect(const std::vector<Scene> & scenes)
   }
 }
 
-/// The same under each of several machines.
+/// Expects the scene to play alike on each of several machines.
 inline void expect_on(const std::vector<std::string> & machines, Scene scene)
 {
   for (const std::string & machine : machines) {

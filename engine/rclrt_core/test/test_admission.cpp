@@ -408,8 +408,8 @@ System random_system(std::mt19937 & random)
   return system;
 }
 
-/// Of timer `which`, below the budget; 0: there is none within its period. `is_server`: a budget may be given at the end of
-/// one period and at the begin of the next.
+/// Bounds the response of timer `which`, below the budget; 0: there is no bound within its period.
+/// `is_server`: a budget may be given at the end of one period and at the begin of the next.
 int64_t bound(const System & system, std::size_t which, bool is_server)
 {
   const int64_t period = in_us(system.budget.period);

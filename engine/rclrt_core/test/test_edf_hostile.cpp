@@ -107,7 +107,7 @@ struct MutatingLiar : Liar
         break;
       case 5:
       case 6:
-        if (random() % 10000 == 0) {  // read once, by those who come
+        if (random() % 10000 == 0) {  // read once, by newcomers
           region->runners = static_cast<uint32_t>(value);
           region->run_priority = static_cast<int32_t>(random() % 2 == 0 ? value : kRun);
         }
@@ -304,7 +304,7 @@ TEST_F(Hostile, names_in_the_directory_do_no_harm)
           mkfifoat(directory, name.c_str(), 0600);
           break;
         default:
-          // The same name may be a pipe by now: do not wait for somebody who reads it.
+          // A pipe may have this name by now: do not wait for somebody who reads it.
           close(openat(directory, name.c_str(), O_CREAT | O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0600));
       }
       names.push_back(name);

@@ -84,9 +84,9 @@ struct EdfRun
     }
   }
 
-  /// Whether the jobs arrived when the scenario says, to half a millisecond. If something else kept the
-  /// CPU from who releases them, this was another scenario; also if it came so much later that deadlines which
-  /// jobs learn of, in time since the start, are not the later ones any more.
+  /// Whether the jobs arrived when the scenario says, to half a millisecond. If not, it was another
+  /// scenario: something else kept the CPU from the thread that releases them. That is so, too, if
+  /// it came so late that deadlines which jobs learn of, from the start, are not the later ones.
   bool arrived_in_time() const
   {
     return shift_ns < 300'000'000 && std::all_of(

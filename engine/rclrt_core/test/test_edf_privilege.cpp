@@ -154,7 +154,7 @@ TEST_F(Privilege, another_user_changes_no_thread_of_root)
   }
 }
 
-/// The same user, with CAP_SYS_NICE and without: neither is ordered by what the other claims.
+/// A user has a program with CAP_SYS_NICE and one without: neither is ordered by the other's claim.
 TEST_F(Privilege, programs_with_and_without_the_capability_are_never_ordered_together)
 {
   const uid_t nobody = user();
@@ -459,7 +459,7 @@ TEST_F(Shortage, of_descriptors_later_does_not_remove_others_nor_itself)
     here.enter();  // it looks around
     wait_until(
       [&] { return here.findings().find("Too many open files") != std::string::npos; },
-      "who cannot see the others says so");
+      "a program that cannot see the others says so");
     EXPECT_EQ(here.start(1, 500), 0);
     EXPECT_EQ(here.priority_of(1), kRun);
     here.stop(1);

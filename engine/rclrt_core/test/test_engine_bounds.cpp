@@ -289,9 +289,9 @@ TEST(Beat, ends_with_the_engine_however_long_a_period_is)
   }
 }
 
-// ---- What an event of a job costs, through the engine: at most two changes of attributes with the FIFO bands, made
-// by the thread that has it. Who was sent for a job that another has taken comes when there is a CPU, finds
-// nothing, and lets the next one up: one change more, by that thread.
+// ---- What an event of a job costs, through the engine: with the FIFO bands at most two changes of
+// attributes, made by the thread that has it. A thread that comes for a job which another has taken
+// finds nothing, and lets the next one up: one change more, by that thread.
 
 /// Notes when attributes were changed, by whom, and which policies were asked for.
 class RecordingSim final : public SimPlatform

@@ -197,11 +197,11 @@ TEST_F(Deadlines, are_carried_by_messages)
      "11 taker 14, 21 taker none, 22 other 26, 31 other 36, 32 taker none"},
     // As when the entry of a message in the table of deadlines is gone. "other" does not get between. The last message
     // comes from elsewhere, and nothing is expected of it.
-    {"of which nobody knows it is that of who published in this process",
+    {"of which nobody knows it is that of the job that published in this process",
      "sink 0 2 carries ?, source 10 1 then sink, other 30 1",
      "10 source, 12 other, 40 source, 60 sink, 61 other",
      "11 source 20, 13 sink 20, 14 other 42, 41 source 50, 43 sink 50, 62 other 91, 63 sink none"},
-    {"that of who published does not count for a message that has none",
+    {"that of the job that published does not count for a message that has none",
      "sink 0 2 carries none, source 10 1 then sink, other 30 1", "10 source, 12 other",
      "11 source 20, 13 other 42, 14 sink none"},
     // "owner" learns that it has time, but "urgent" of its group waits: "middle" must not get between.
@@ -249,7 +249,7 @@ TEST_F(Deadlines, of_threads_that_the_os_alone_orders_are_lent_as_well)
       "late 80 1 then sink, urgent 20 1 then sink, sink 0 1, middle 40 8",
       "10 late, 11 urgent, 11 middle",
       "11 late 90, 12 urgent 31, 13 sink 90, 14 sink 31, 22 middle 51"},
-     {"those that others have taken are nothing to who hands nothing on",
+     {"those that others have taken are nothing to a callback that hands nothing on",
       "left 0 1 carries 30 in group, right 0 1 in group, middle 40 8",
       "8 left, 60 middle, 61 right", "9 left 30, 68 middle 100, 69 right 30"}},
     with_model(ExecutionModel::kIsolated));

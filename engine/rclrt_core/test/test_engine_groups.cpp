@@ -217,7 +217,7 @@ TEST(ExclusiveGroup, a_thread_does_not_take_a_job_with_the_urgency_of_its_last_o
     EXPECT_EQ(
       high_low_and_mid(model, {{1, "high"}, {5, "mid"}, {6, "low"}, {8, "high"}}),
       (Lines{"high", "mid", "high", "low"}));
-    // The same if it comes to low from high.
+    // A thread that comes to low after high must not keep the urgency of high, either.
     EXPECT_EQ(
       high_low_and_mid(model, {{1, "high"}, {2, "low"}, {3, "mid"}, {8, "high"}}),
       (Lines{"high", "mid", "high", "low"}));

@@ -189,7 +189,7 @@ public:
   }
   void forget(Slot slot) noexcept override { bands_->forget(slot); }
   void give_way() noexcept override { on_give_way(); }
-  /// Of all threads that have one now.
+  /// The deadlines of all threads that have one now.
   std::multiset<TimePoint> deadlines() const
   {
     std::multiset<TimePoint> all;

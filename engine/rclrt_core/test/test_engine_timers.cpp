@@ -50,7 +50,7 @@ struct Timer : EngineOnSim
     plan.timer = timer;
     return with(plan);
   }
-  /// The same, or another one, of which each job does this.
+  /// Adds a timer callback, each job of which does this.
   void does(std::function<void()> body, const TimerOptions & timer, uint32_t depth = 1)
   {
     CallbackOptions options = EngineOnSim::does(callback_options("timer", {}), std::move(body));

@@ -318,7 +318,7 @@ public:
   {
     EXPECT_EQ(pipe(says_), 0);
     EXPECT_EQ(pipe(hears_), 0);
-    // Who makes the namespace is not in it, its child is.
+    // The process that makes the namespace is not in it, its child is.
     outer_ = fork();
     if (outer_ == 0) {
       if (unshare(CLONE_NEWPID) != 0) {

@@ -112,7 +112,7 @@ TEST(GroupBudget, holds_for_timers_and_others_in_every_model)
     scene.add(scene.fifo_callback("a", 3, 80), "group");
     bool is_late = true;
     std::unique_ptr<Thread> other;
-    // Of 45 ms to 95 ms there are 2 for a, and none for the timer.
+    // From 45 ms to 95 ms the group may run for 2 ms. That is for a: nothing is left for the timer.
     scene.run(120, {{45, "a"}}, [&] {
       other = scene.stranger(fifo(50), [&] {
         scene.until(46);

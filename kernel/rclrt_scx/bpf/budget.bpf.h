@@ -19,7 +19,7 @@ static bool budget_of(const struct thread *t, u64 *runtime, u64 *period)
 		return false;
 	*runtime = *(volatile u64 *)&slot->runtime_ns;
 	*period = *(volatile u64 *)&slot->period_ns;
-	/* Of times in 32 bits the products below fit into 64. */
+	/* Both times fit into 32 bits, so the products below fit into 64. */
 	return *runtime && *runtime <= *period && *period <= RCLRT_SCX_LONGEST_PERIOD_NS;
 }
 

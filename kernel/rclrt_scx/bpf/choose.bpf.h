@@ -124,7 +124,7 @@ static __always_inline s32 claim_fair_for(struct task_struct *p, s32 own, bool l
 	return -1;
 }
 
-/* The same, unless one is idle or runs background: such a CPU is reached at once. */
+/* claim_fair_for(), unless a CPU is idle or runs background: such a CPU is reached at once. */
 __noinline int fair_cpu(struct task_struct *p __arg_trusted, s32 own, bool leaves_out, u64 key)
 {
 	s32 cpu = latest_cpu(p, own, leaves_out, key);

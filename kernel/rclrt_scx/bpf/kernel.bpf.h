@@ -129,7 +129,7 @@ struct sched_ext_ops {
 	char name[128];
 };
 
-/* The same values in 6.12 and 7.2. */
+/* Linux 6.12 and 7.2 have these values. */
 #define SCX_DSQ_LOCAL 0x8000000000000002ULL
 #define SCX_DSQ_LOCAL_ON 0xc000000000000000ULL
 #define SCX_ENQ_WAKEUP 1ULL
@@ -296,7 +296,7 @@ static __always_inline bool wakes_sleepers(const struct task_struct *p)
 
 static __always_inline void kick(s32 cpu, u64 flags)
 {
-#ifdef RCLRT_SCX_LOSES_KICKS /* Of tests: they reach only CPUs that sleep. */
+#ifdef RCLRT_SCX_LOSES_KICKS /* For tests: kicks reach only CPUs that sleep. */
 	flags = SCX_KICK_IDLE;
 #endif
 	scx_bpf_kick_cpu(cpu, flags);

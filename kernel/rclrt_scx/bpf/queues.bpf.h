@@ -114,7 +114,7 @@ static __always_inline u64 first_of(u64 queue)
 	return key;
 }
 
-/* The same of all that have a deadline. */
+/* Key of the first thread with a deadline that may run on `cpu`, or NOBODY. */
 static __always_inline u64 earliest_deadline_for(s32 cpu)
 {
 	u64 own = earliest_for(OWN(cpu), cpu), all = earliest_for(EDF, cpu);
@@ -168,7 +168,7 @@ __noinline u64 take_before(u64 queue, s32 cpu, u64 key, u64 slice)
 	return taken;
 }
 
-/* The same of all that have a deadline. Of equal ones that which can run nowhere else. */
+/* take_before() from both queues with deadlines. If two are equal, OWN(cpu) goes first. */
 static __always_inline u64 take_deadline_before(s32 cpu, const struct rclrt_scx_cpu *c, u64 key,
 						u64 slice)
 {

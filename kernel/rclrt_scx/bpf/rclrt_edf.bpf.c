@@ -180,7 +180,7 @@ void SEC("struct_ops/edf_enqueue") BPF_PROG(edf_enqueue, struct task_struct *p, 
 		if (p->nr_cpus_allowed == 1)
 			queue = OWN(own);
 		now_waits(t, queue, own);
-		/* Of equal deadlines the one that has begun goes on first. */
+		/* If deadlines are equal, the thread that has begun goes on first. */
 		insert_by(p, queue, edf_slice_ns, wakes ? key : key - 1, enq_flags);
 	} else {
 		if (t)
@@ -259,7 +259,7 @@ static __always_inline bool decide(s32 cpu, struct rclrt_scx_cpu *c, struct task
 		set_slice(prev, fair_slice_ns);
 		return true;
 	}
-	c->fair_ns = 0; /* Idle, for who knows how long. */
+	c->fair_ns = 0; /* Idle: nobody knows for how long. */
 	__sync_lock_test_and_set(&about_to_idle, cpu);
 	return false;
 }
@@ -397,7 +397,7 @@ void SEC("struct_ops/edf_stopping") BPF_PROG(edf_stopping, struct task_struct *p
 		account_for(p, c, runnable);
 	if (!runnable && c->leaving && switches_cpu(p))
 		c->leaving = 0; /* If the CPU is to go, the kernel has marked it. */
-	/* Of one that can still run the word stays: dispatch() has said there what comes next. */
+	/* If the thread can still run, the word stays: dispatch() has said what comes next. */
 	if (!runnable) {
 		__sync_lock_test_and_set(&c->running_ns, RCLRT_SCX_RUNS_NOTHING);
 		if (partial && !c->offline && waits_in_edf())
@@ -476,7 +476,7 @@ void SEC("struct_ops/edf_exit_task")
 	no_longer_waits(t);
 	if (t && t->had_slot)
 		__sync_fetch_and_sub(&with_slots[p->pid & PLAIN_BITS], 1);
-	give_back(t); /* Of every thread that ends, however it ends. */
+	give_back(t); /* Every thread that ends comes here, however it ends. */
 }
 
 /* Run by the loader, when the kernel has given us all threads: before, none could have a slot. */

@@ -62,7 +62,7 @@ struct thread {
 	bool had_slot; /* is counted in with_slots */
 	u32 chosen;    /* 1 + the idle CPU that select_cpu() has claimed for it */
 	u32 counted; /* as waiting: 1 in EDF, 2 + cpu in OWN(cpu); written under its run queue's lock */
-	/* Of its budget, see budget.bpf.h: */
+	/* What follows is its budget, see budget.bpf.h. */
 	bool slept;	  /* since it was last looked at */
 	bool postponed;	  /* server_ns counts, if it is later than the deadline */
 	u64 server_ns;	  /* the server's deadline */
@@ -140,7 +140,7 @@ static u64 urgency(const struct thread *t)
 	lent = *(volatile s64 *)&slot->lent_ns;
 	if (lent > RCLRT_SCX_NO_DEADLINE && (own <= RCLRT_SCX_NO_DEADLINE || lent < own))
 		own = lent;
-#ifdef RCLRT_SCX_IGNORES_DEADLINES /* Of tests: first come, first served, above background. */
+#ifdef RCLRT_SCX_IGNORES_DEADLINES /* For tests: first come, first served, above background. */
 	if (own > RCLRT_SCX_NO_DEADLINE)
 		own = 1LL << 61;
 #endif

@@ -47,8 +47,8 @@ if(RCLRT_BUILD_TESTS)
   target_link_libraries(scx_guest PRIVATE rclrt_scx Threads::Threads)
   rclrt_compile_options(scx_guest TEST)
 
-  # The same with schedulers that are spoilt: by deadlines that are ignored, which the judge of the order must
-  # find, and by kicks that are lost.
+  # Programs with schedulers that are spoilt: one ignores deadlines, which the judge of the order
+  # must find, and one loses kicks.
   foreach(spoilt wrong:IGNORES_DEADLINES deaf:LOSES_KICKS)
     string(REPLACE ":" ";" spoilt "${spoilt}")
     list(POP_FRONT spoilt name)

@@ -60,7 +60,7 @@ using Object = std::unique_ptr<bpf_object, CloseObject>;
 using Link = std::unique_ptr<bpf_link, DestroyLink>;
 using Btf = std::unique_ptr<btf, FreeBtf>;
 
-// Of libbpf's complaints, kept for the error message.
+// What libbpf complained of, kept for the error message.
 std::string complaints;
 
 int keep_complaint(libbpf_print_level level, const char * format, va_list arguments)
@@ -82,8 +82,8 @@ std::string failed(const std::string & what, int error)
   return text + verdict_of(complaints);
 }
 
-// Of the turns of the reserve every other one goes to the thread that has waited longest: with a timeout of 20 periods
-// ten threads that overload starves get theirs before the kernel ejects the scheduler.
+// Every other turn of the reserve goes to the thread that has waited longest. With a timeout of 20
+// periods ten threads that overload starves get theirs before the kernel ejects the scheduler.
 constexpr uint32_t kTurnsInTimeout = 20;
 constexpr uint32_t kMostRecordKib = 65536;
 

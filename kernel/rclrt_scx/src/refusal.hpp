@@ -28,7 +28,7 @@ struct Facts
   std::string release;             ///< of the kernel
 };
 
-/// Of this process. Asks the kernel; opens nothing that stays open.
+/// Finds out the facts for this process. Asks the kernel; opens nothing that stays open.
 Facts facts_of_this_machine();
 
 /// That the kernel has no sched_ext, or that this cannot be seen from here.
@@ -40,7 +40,7 @@ std::string why_not_here(const Facts & facts);
 /// `complaints`: what libbpf and the kernel have said when it was loaded. Empty if the reason is not known.
 std::string explain_refusal(const std::string & complaints, const Facts & facts);
 
-/// Of a long log the lines that say what is wrong.
+/// The lines of a long log that say what is wrong.
 std::string verdict_of(const std::string & complaints);
 
 }  // namespace rclrt_scx

@@ -30,7 +30,7 @@ struct LoadOptions
   bool ignores_cgroups = false;  ///< load in mode full although cgroups have limits or weights
 };
 
-/// Of the options alone: empty, or which one is wrong.
+/// Looks at the options alone. Empty, or which one is wrong.
 std::string check_options(const LoadOptions & options);
 
 /// Put the scheduler into force. Empty, or what failed and what to do. Needs root.
@@ -76,9 +76,9 @@ struct CgroupLimit
   std::string value;  ///< "cpu.max 10000 100000"
 };
 
-/// Of groups that have processes: cpu.max, cpu.weight and cpu.idle where they are not the kernel's defaults. Empty as
-/// well where cgroups of version 2 are not mounted. Groups may come and go meanwhile. Looks at no more than 100,000
-/// files and folders.
+/// Where groups with processes have other cpu.max, cpu.weight or cpu.idle than by default. Empty
+/// as well where cgroups of version 2 are not mounted. Groups may come and go meanwhile.
+/// Looks at no more than 100,000 files and folders.
 std::vector<CgroupLimit> cgroup_limits();
 
 /// "3 cgroups have ...: /a: cpu.max 10000 100000; /b: ...". Empty if there are none.
@@ -86,7 +86,7 @@ std::string describe(const std::vector<CgroupLimit> & limits);
 
 /// Print one look at the scheduler. Empty, or why there is nothing to see.
 std::string show_status(const std::string & directory);
-/// The same for other programs: JSON, or the text format of Prometheus. Empty, or why there is nothing to see.
+/// Print it for programs: JSON, or text for Prometheus. Empty, or why there is nothing to see.
 std::string export_status(const std::string & directory, bool as_json);
 /// What cgroups say of CPU time and the scheduler in force does not heed.
 std::vector<CgroupLimit> ignored_limits(const rclrt_scx_state & state);

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 EVENTS = "sched_switch sched_wakeup sched_wakeup_new"
-"""Of the kernel's, which the trace needs."""
+"""The kernel's events that the trace needs."""
 
 POSTPONED = 1 << 62
 """Deadline of one whose budget may have been used up: how far it is postponed nobody tells."""
@@ -112,7 +112,7 @@ class Seen:
     switches: int = 0
     """To threads with deadlines."""
     waits: int = 0
-    """Of threads with deadlines."""
+    """How often threads with deadlines waited."""
     deadlines: int = 0
     threads: set[int] = field(default_factory=set)
     """That ever had a deadline."""
@@ -120,7 +120,7 @@ class Seen:
     summed: Inversion = Inversion(0, 0, "none")
     """All of one wait beside one CPU: what comes closest to what `check` allows for its length."""
     part: float = 0.0
-    """Of what is allowed, in that one."""
+    """The sum, as a share of what is allowed."""
     too_long: list[Inversion] = field(default_factory=list)
 
 

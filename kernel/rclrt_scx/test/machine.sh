@@ -123,7 +123,7 @@ order() {
   scx load --slots 16 --timeout 2000 || return
   traced MIX scx_guest whatever_threads_do_those_with_earlier_deadlines_run
   scx unload
-  # The same with one that ignores deadlines, for the judge to find out.
+  # A scheduler that ignores deadlines runs the mix, for the judge to find out.
   scx_wrong load --slots 16 --timeout 2000 || return
   traced WRONG mix_in_a_wrong_order
   scx_wrong unload

@@ -18,7 +18,7 @@ from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Overhea
 US = 1_000
 MS = 1_000_000
 TICK = 4 * MS
-"""Of Debian's kernels: 250 Hz."""
+"""A tick of Debian's kernels, which have 250 a second."""
 RESERVE = 5 * MS
 PERIOD = 100 * MS
 LENGTH = 500 * MS
@@ -27,7 +27,7 @@ SWITCHES = 300 * US
 """What waking a thread, and what beginning and ending a job cost, at 16 ns an instruction."""
 LIMITED = "limited"
 UNLIMITED = "no-budget"
-"""The same as one that has a budget: its bounds do not hold."""
+"""The set whose thread LIMITED has no budget: its bounds do not hold."""
 
 Span = tuple[int, int, int, int, bool]
 
@@ -52,7 +52,7 @@ class Set:
     cpu: int
     tasks: tuple[Periodic, ...]
     bounds: dict[str, int]
-    """Of those that have one."""
+    """By task; a task without a bound is missing."""
     cpus: int = 1
 
     def text(self) -> str:
@@ -173,7 +173,7 @@ class Judged:
     excused: int = 0
     """Later than their bound, and no later without what was above all of them."""
     closest: float = 0.0
-    """Of a bound, in a job that is not late."""
+    """The largest response, as a share of its bound, of a job that is not late."""
     late: tuple[str, ...] = ()
 
 

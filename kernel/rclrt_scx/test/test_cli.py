@@ -137,7 +137,7 @@ def test_check_proves_and_disproves(tmp_path: Path) -> None:
     assert status == 1
     assert "thread 9 (deadline 100) waited while CPU 0 ran thread 8 (deadline 5000)" in text
     assert scx("check", "--input", str(record), "--bound-us", "9000")[0] == 0
-    # What shows nobody who waits proves nothing.
+    # A record in which no thread waits proves nothing.
     record.write_text("rclrt_scx events 1 lost 0\n0 9223372036854775808 1 7 0 2\n")
     status, text = scx("check", "--input", str(record))
     assert status == 1

@@ -28,7 +28,7 @@ SCRIPT = (Path(__file__).parent / "machine.sh").read_text()
 HOUR = os.environ.get("RCLRT_SCX_HOUR", "")
 SECONDS = {"": 4, "1": 3600}.get(HOUR) or int(HOUR)
 WORK_MS = 0.5
-"""Of a callback. The middleware needs more than 50 million instructions a second beside it."""
+"""What a callback works. Beside it, the middleware needs over 50 million instructions a second."""
 SHIFT = 2
 """4 ns an instruction."""
 HOST_LIMIT_S = 300 + 4 * SECONDS

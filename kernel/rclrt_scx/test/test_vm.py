@@ -28,7 +28,7 @@ PROGRAMS = [program for program in BUILT.values() if program.exists()]
 FETCHED = Path(os.environ["RCLRT_SCX_FETCHED"])
 BOOT_LIMIT_S = 1200  # Machines boot beside each other, on a computer that may be busy.
 SEED = int(os.environ.get("RCLRT_SCX_SEED", "18"))
-"""Of the sets of threads that are held against the analysis."""
+"""It chooses the sets of threads that are held against the analysis."""
 
 SCRIPT = (Path(__file__).parent / "machine.sh").read_text()
 
@@ -275,7 +275,7 @@ def reversed_order(trace: str) -> str:
 
 @pytest.mark.parametrize("machine", TRACED)
 def test_an_outsider_finds_the_order_in_the_kernels_own_trace(machine: str) -> None:
-    """Of a mix of all: one tick and the reserve, nothing longer."""
+    """In a mix of all, no inversion lasts longer than one tick and the reserve."""
     text = console_if_loaded(machine)
     trace = trace_of(text, "MIX")
     cpus = {**MACHINES, **SERIES}[machine][1]
@@ -301,7 +301,7 @@ def test_an_outsider_finds_the_order_in_the_kernels_own_trace(machine: str) -> N
     "machine", [name for name in TRACED if {**MACHINES, **SERIES}[name][1] == 2]
 )
 def test_an_outsider_finds_out_one_that_ignores_deadlines(machine: str) -> None:
-    """The same scheduler, but first come, first served. On four CPUs too few would wait."""
+    """It serves first come, first served. On four CPUs too few threads would wait."""
     trace = trace_of(console_if_loaded(machine), "WRONG")
     seen = check(trace, RESERVE + TICK * 2, PERIOD)
     print(f"\n{machine}: {len(seen.too_long)} too long, {seen.longest.lasted_ns / MS:.3f} ms")

@@ -50,8 +50,8 @@ public:
 
   /// Threads of this process with their names, e.g. to find the middleware's.
   std::vector<std::pair<ThreadId, std::string>> threads();
-  /// As above. `all_named` becomes false if a thread of start_thread() was about to begin: until it does, it has the
-  /// name of the thread that started it.
+  /// `all_named` becomes false if a thread of start_thread() was about to begin. Until it does,
+  /// it has the name of the thread that started it.
   std::vector<std::pair<ThreadId, std::string>> threads(bool * all_named);
 };
 

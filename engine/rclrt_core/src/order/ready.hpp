@@ -339,7 +339,7 @@ public:
     how();
     link(callback);
   }
-  /// As above, for all callbacks of a group, if their order within it stays as it is: O(log n) in the groups.
+  /// Changes all callbacks of a group, if their order within it stays: O(log n) in the groups.
   template <typename How>
   void change(GroupNode & group, How && how) noexcept
   {
@@ -356,7 +356,7 @@ public:
     }
   }
 
-  /// As above, for callbacks of several groups, all those of a chain: that many times O(log n).
+  /// Changes callbacks of several groups, all those of a chain: that many times O(log n).
   template <typename Callbacks, typename How>
   void change_all(const Callbacks & callbacks, How && how) noexcept
   {

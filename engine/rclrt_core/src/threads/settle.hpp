@@ -97,7 +97,7 @@ public:
 
   // ---- By the thread itself
 
-  /// As above, but it holds no lock while it moves to other CPUs, which may take long.
+  /// Settles, but holds no lock while the thread moves to other CPUs, which may take long.
   Outcome settle_itself() noexcept;
   /// Whether all is in force but CPUs that may not be used, whoever has settled it. Tells it once.
   bool take_left_out() noexcept

@@ -73,7 +73,7 @@ struct Worker : std::enable_shared_from_this<Worker>
   std::atomic<bool> looks{false};
   intrusive::list_member_hook<> in_lane;  // of Lane::idle or Lane::coming
   Worker * next_to_wake = nullptr;  // on the list that holds it; the owner of that list touches it
-  Urgency called_for;               // the same: the most urgent call is woken first
+  Urgency called_for;               // on that list: the most urgent call is woken first
   const void * waker = nullptr;     // coming and not up yet: the thread that wakes it; else null
   ThreadUrgency urgency;            // has locks of its own
   bool asked_for_slot = false;      // of the deadline scheduler; once is enough

@@ -15,7 +15,7 @@ namespace
 
 // A sleep is relative to CLOCK_MONOTONIC; this bounds how late a step of the system clock is seen.
 constexpr Duration kSystemClockPoll = std::chrono::milliseconds(100);
-// Of those that are next, when a thread looks for one to cover, or for one that is due.
+// A thread looks at no more timers than this, to find one to cover, or one that is due.
 constexpr std::size_t kMaxLook = 64;
 constexpr std::size_t kMaxDue = 8;
 // A thread that covers a timer comes so much after its release, or it has not got a CPU.

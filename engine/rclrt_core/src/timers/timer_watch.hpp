@@ -76,7 +76,7 @@ public:
     // Acquire: as far as the thread knows that has set it, too.
     return set_.load(std::memory_order_acquire) == number_.load(kRelaxed);
   }
-  /// Of two threads the second one sets a later decision, whatever the order in which they came: numbers only grow.
+  /// If two threads call it, the second one sets the later decision, because numbers only grow.
   void set() noexcept
   {
     const std::lock_guard<Mutex> lock(*mutex_);

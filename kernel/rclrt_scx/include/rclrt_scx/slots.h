@@ -74,7 +74,7 @@ struct rclrt_scx_slot
                         clears it when it takes notice */
 };
 
-/* Of a budget. Of a longer one, or of one with more runtime than period, the kernel takes no notice. */
+/* Longest period of a budget. The kernel ignores longer ones, and more runtime than period. */
 #define RCLRT_SCX_LONGEST_PERIOD_NS 0xffffffffull
 
 /* The thread that has the slot of the same index. Written by the kernel alone. */

@@ -125,7 +125,7 @@ Background::Background(int cpu, int nice)
     pin_to(cpu);
     started_.store(true);  // Here it still has the class of its parent, and waits for nobody.
     become_other();
-    setpriority(PRIO_PROCESS, 0, nice);  // Of a thread, on Linux.
+    setpriority(PRIO_PROCESS, 0, nice);  // On Linux it changes the calling thread alone.
     while (!stop_.load()) {
       spin_ms(1);
       count_.fetch_add(1);

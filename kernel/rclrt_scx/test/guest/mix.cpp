@@ -102,7 +102,7 @@ void member(
     spin_ms(from(0, 3));
     jobs.fetch_add(1);
     const int pause = from(1, 12);
-    has_deadline = from(1, 4) <= load.fourths;  // Of the next job; else it has none until it runs.
+    has_deadline = from(1, 4) <= load.fourths;  // Else the job gets one as it runs.
     set_due(slot, has_deadline ? in(pause + 5, pause + 150) : 0);
     sleep_ms(pause);
   }

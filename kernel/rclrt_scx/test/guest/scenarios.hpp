@@ -36,7 +36,7 @@ inline void end_turn()
 }
 /// Use the CPU for this much of the calling thread's own time.
 void spin_ms(int64_t ms);
-/// Of the calling thread.
+/// How much CPU time the calling thread has used.
 int64_t cpu_time_ns();
 /// Whether a thread has used clearly more of its own time than it was to use, since this was last asked. Virtual CPUs take
 /// turns. While one stands still the clock of its thread goes on, for up to the time between two ticks.
@@ -77,7 +77,7 @@ public:
 
   /// Run one job with the deadline this long from now (0: none). `body` in place of spinning.
   void go(int64_t deadline_ms, int64_t work_ms, std::function<void()> body = nullptr);
-  /// The same with an absolute deadline in ns, or none.
+  /// go() with an absolute deadline in ns, or none.
   void go_at(int64_t deadline_ns, int64_t work_ms, std::function<void()> body = nullptr);
   bool done() const { return done_.load(); }
   /// Wait until the job is done and the thread sleeps again; false after a long time.

@@ -323,7 +323,7 @@ SCENARIO(alone, 2, a_cpu_that_is_away_is_not_chosen)
   return done && stage.log.text() == "B+ A+ woken B- A-" ? "" : stage.log.text();
 }
 
-/// Of two threads that may run on that CPU only one waits, and so does one of the background.
+/// Two threads may run on that CPU. One of them waits, and so does one of the background.
 SCENARIO(alone, 2, what_waits_for_a_cpu_that_goes_away_goes_on_elsewhere)
 {
   Stage stage(3, 1);

@@ -208,8 +208,8 @@ bool Worker::wait_done() const
 
 bool Worker::sleeps() const
 {
-  // Of a thread that is on a run queue, even of one that was preempted on its way to sleep, the
-  // kernel says "0".
+  // The kernel says "0" for a thread that is on a run queue, even if it was preempted on its way
+  // to sleep.
   std::ifstream file("/proc/self/task/" + std::to_string(tid_.load()) + "/wchan");
   std::string where;
   file >> where;

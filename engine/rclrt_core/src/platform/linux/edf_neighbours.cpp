@@ -290,7 +290,7 @@ bool EdfNeighbours::is_known(const RollEntry & entry) const
   });
 }
 
-// Why not; empty: attached, or there is nothing to be said about it.
+// Returns why it cannot attach. Empty: it is attached, or there is nothing to say.
 std::string EdfNeighbours::attach(const RollEntry & entry, std::unique_ptr<Neighbour> * neighbour)
 {
   auto other = std::make_unique<Neighbour>();
