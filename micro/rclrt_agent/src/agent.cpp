@@ -99,8 +99,8 @@ void Agent::receive(
   }
 }
 
-// Of no session, or of one that is not known (any more). Its client is told so when it asks: clients of eProsima begin anew
-// then, and wait for nothing.
+// Answers messages without a session, or for one that is not known. A client that asks is told so:
+// clients of eProsima begin anew then, and wait for nothing.
 void Agent::outside_sessions(
   Line & line, uint64_t address, const std::shared_ptr<Session> & attached,
   const rclrt_message_header & header, View submessages, TimePoint now)

@@ -95,7 +95,7 @@ protected:
   bool has_session(uint64_t address) const { return peers_.count(address) > 0; }
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 
-  // Of a line that takes time: see Told::sending. What such a line knows of what it has sent is under this.
+  // A line that takes time (see Told::sending) guards with it what it knows of what it has sent.
   mutable rclrt_front_end::PiMutex sending_;
   // Counted by whoever sends or reads, read by others for statistics: relaxed.
   std::atomic<uint64_t> sent_{0}, received_{0}, broken_{0}, failures_{0};

@@ -11,7 +11,7 @@
 int main(int argc, char ** argv)
 {
   try {
-    rclrt_agent::remove_dead_segments();  // those of an agent that was killed, above all
+    rclrt_agent::remove_dead_segments();  // an agent that was killed leaves its own
     rclrt_rcl::init(argc, argv);
     const auto context = rclrt_rcl::default_context();
     auto words = context->non_ros_arguments();

@@ -39,7 +39,7 @@ struct OutgoingOptions
   uint16_t window = 16;
   uint16_t shared_window = 4;
   std::size_t waiting = 16;  ///< messages of a stream that wait besides
-  /// Of all that waits or is not acknowledged; best effort streams add as much to it at most.
+  /// What waits or is not acknowledged, in bytes; best effort streams add as much at most.
   std::size_t bytes = 1U << 18U;
   Duration acknack_delay{10'000'000};
   uint16_t acknack_every = 4;  ///< messages; a client may have no more slots

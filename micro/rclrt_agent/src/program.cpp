@@ -67,7 +67,7 @@ Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Argu
   rclrt_rcl::PreemptiveExecutorOptions executor_options;
   executor_options.context = context;
   executor_options.max_threads = kThreads;
-  // Of one client; the others go on.
+  // An exception is of one client; the others go on.
   executor_options.on_exception = [this](const std::string & callback, std::exception_ptr error) {
     try {
       std::rethrow_exception(std::move(error));

@@ -61,7 +61,7 @@ private:
   // Written by the thread that sends, under sending_.
   TimePoint free_at_{};  // when the line has sent what it was given
   Bytes unsent_;         // of which the operating system has not taken all
-  // Of the line's thread alone.
+  // For the line's thread alone.
   TimePoint open_at_{};  // when to try again
   static constexpr int kNotTried = -1;
   int error_ = kNotTried;   // why the device is not there; 0: it is

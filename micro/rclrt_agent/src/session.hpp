@@ -268,9 +268,9 @@ private:
   // Written under mutex_ by work(), read by the thread that has called it: relaxed.
   std::atomic<int> next_urgency_{0};
   bool working_ = false;  // a message is at hand
-  // The same for post(), which looks under inbox_mutex_. Written under mutex_; true under inbox_mutex_, too, so there is
-  // no moment at which a message is neither in the inbox nor at hand. False when its effects are there (release,
-  // acquire).
+  // Tells post(), which looks under inbox_mutex_, that a message is at hand. Written under mutex_,
+  // set under inbox_mutex_, too: so a message is always in the inbox or at hand. False when its
+  // effects are there (release, acquire).
   std::atomic<bool> busy_{false};
   std::unique_ptr<Part> part_;       // of it
   std::optional<uint8_t> releases_;  // the stream of which messages in order are parts, too

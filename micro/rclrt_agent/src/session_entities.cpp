@@ -255,7 +255,7 @@ void Session::on_write(const rclrt_submessage & sub)
     const Object & object = found->second;
     if (object.writer) {
       if (options_.deadline_of) {
-        // Of this job, and of what it publishes. None, too: else it would have that of the message before.
+        // The job and what it publishes. Without a deadline, too: else that of the last one stayed.
         const bool has = object.deadline > rclrt_core::Duration(0);
         rclrt_core::inherit_deadline(has ? now_ + object.deadline : rclrt_core::kNever);
       }

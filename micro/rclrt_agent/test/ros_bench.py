@@ -180,7 +180,7 @@ class Stack:
     asks_time: int
     """So often, before it creates anything else."""
     stream: int
-    """Of its data, and of data for it."""
+    """The stream that carries its data, and data for it."""
     at_once: int
     """So many WRITE_DATA it puts into a message."""
     writer_qos: bytes

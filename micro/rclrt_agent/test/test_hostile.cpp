@@ -140,7 +140,7 @@ TEST(Hostile, who_greets_where_a_client_was_before_does_not_end_it)
   options.settled = Duration(0);
   GreetedRig rig(options);
   const auto session = rig.sessions[1];
-  rig.receive(2, rig.greeting(1));  // the same client from elsewhere
+  rig.receive(2, rig.greeting(1));  // that client from elsewhere
   ASSERT_EQ(rig.sessions[2], session);
   rig.receive(1, rig.greeting(3));  // the line does not know yet
   EXPECT_NE(rig.sessions[1], session);

@@ -29,7 +29,7 @@ TEST(Jobs, a_message_full_of_entities_is_a_job_for_each)
   EXPECT_EQ(session->counters().malformed, 0U);
 }
 
-// The same in fragments, and as messages that wait for a gap to be filled.
+// Some come in fragments, and some as messages that wait for a gap to be filled.
 TEST(Jobs, entities_of_a_stream_are_a_job_for_each_and_acknowledged_at_the_end)
 {
   SlowBackend backend;

@@ -296,7 +296,7 @@ TEST(Lines, connections_on_which_nobody_greets_keep_no_client_out)
   const Client silent(line), too(line);
   Client second(line);
   EXPECT_EQ(second.greet(2), RCLRT_STATUS_OK);
-  EXPECT_TRUE(first.ping()) << "who has greeted stays";
+  EXPECT_TRUE(first.ping()) << "a client that has greeted stays";
 }
 
 // What the operating system has taken is past all order.

@@ -226,7 +226,7 @@ def test_a_flight_stack_begins_anew_whenever_the_agent_was_killed(
 
 
 def test_a_killed_client_comes_back_to_its_entities(bench: Bench) -> None:
-    """The same key and session: nothing is left of the first run, and nothing twice."""
+    """It has its key and session: nothing is left of the first run, and nothing is there twice."""
     _, where = bench.start_agent("udp4")
     client = bench.start_client("udp", where)
     assert bench.matched()

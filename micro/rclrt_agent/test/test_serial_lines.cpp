@@ -130,7 +130,7 @@ public:
     sub.object = RCLRT_OBJECT_AGENT;
     send(sub, RCLRT_SESSION_DEFAULT, client, RCLRT_STREAM_BEST_EFFORT);
   }
-  // Of what has come last.
+  // The client for which the last frame was.
   uint8_t client() const { return scanner_.destination; }
   // The next message; empty if none comes.
   Bytes receive(int patience_ms = 5000)
@@ -205,7 +205,7 @@ struct StepLine : SerialLine
 struct SerialRig
 {
   explicit SerialRig(int baud = 115200) : line(agent, end.device().c_str(), baud) {}
-  // Of a client that greets now. With the line's thread.
+  // Let a client greet now, through the line's thread, and return its session.
   std::shared_ptr<Session> meet(uint8_t client = 1)
   {
     // What comes before the line's thread has opened the device is lost.
@@ -353,7 +353,7 @@ TEST(SerialLines, look_for_the_end_of_a_frame_as_it_comes_and_for_the_rest_when_
     rig.line.read_at(rig.now);
     const auto [next, looks] = rig.line.prepare_at(rig.now);
     if (length == 12) {
-      EXPECT_TRUE(looks) << "the end: who waits by the clock comes late";
+      EXPECT_TRUE(looks) << "the end: a thread that waits by the clock comes late";
     } else {
       EXPECT_FALSE(looks) << "a byte each time would be a wake-up each time";
       const Duration rest = length == 40

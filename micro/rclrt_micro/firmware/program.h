@@ -17,5 +17,5 @@ enum rclrt_ret program_start(
   const struct rclrt_port * port, const struct rclrt_transport * transport,
   enum rclrt_ret (*use_levels)(struct rclrt_executor * executor));
 
-/* Of the port: bytes of stack that were used, ever: of its level `level`, or of what is below all. */
+/* The port knows how many bytes of stack were used, ever: by this level, or by the line's task. */
 uint32_t program_stack_used(unsigned level);

@@ -88,7 +88,7 @@ void rclrt_action_write_result(const void * message, struct rclrt_writer * write
   const size_t begin = writer->at;
   of->type->encode(of->from, writer);
   if (of->status == RCLRT_GOAL_UNKNOWN && !writer->failed) {
-    /* Of a goal that is not known there is an empty result, which is no longer than any other. */
+    /* A goal that is not known has an empty result, which is no longer than any other. */
     memset(writer->data + begin, 0, writer->at - begin);
   }
 }

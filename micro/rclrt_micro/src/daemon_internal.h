@@ -147,7 +147,7 @@ int daemon_ack_priority(struct rclrt_daemon * daemon);
 /* In a critical section: nothing is published in answer any more, so an ACKNACK that waited goes now. `now`:
  * the low bits, to see whether that is late. Whoever calls it kicks afterwards. */
 void daemon_pay(struct rclrt_daemon * daemon, uint32_t now);
-/* The same, not in a critical section, and whatever goes is sent. */
+/* daemon_pay(), not in a critical section, and whatever goes is sent. */
 void daemon_answered(struct rclrt_daemon * daemon);
 /* In a critical section: this sink's, and its stream's. */
 void daemon_set_priority(struct rclrt_daemon * daemon, struct rclrt_sink * sink, uint8_t priority);

@@ -72,7 +72,7 @@ enum rclrt_ret executor_begin(
 enum rclrt_ret executor_wait(
   struct rclrt_executor * executor, uint64_t next_ns, uint64_t deadline_ns);
 
-/* Of a trace, if there is one. In a critical section: the callback has become ready. */
+/* In a critical section: tells a trace, if there is one, that the callback has become ready. */
 static inline void trace_ready(
   struct rclrt_executor * executor, const struct rclrt_callback * callback)
 {

@@ -136,7 +136,7 @@ static void decode_changes(void * message, struct rclrt_reader * reader)
   }
 }
 
-/* Of more prefixes than there is room for, the list has all names. */
+/* If there are more prefixes than there is room for, the list has all names. */
 static void decode_list(void * message, struct rclrt_reader * reader)
 {
   struct rclrt_parameter_request * request = message;

@@ -105,6 +105,6 @@ enum rclrt_ret session_init(
   uint8_t * buffer, uint16_t buffer_size);
 /* Forgets an entity whether or not it was created: its owner may be used anew. */
 void session_forget(struct rclrt_session * session, struct rclrt_entity * entity);
-/* The same, and asks the agent to delete its first `parts`, without waiting: what is created afterwards
- * under the same identifiers comes after it on the stream. */
+/* Forgets an entity, and asks the agent to delete its first `parts`, without waiting: what is
+ * created afterwards under the same identifiers comes after it on the stream. */
 void session_drop(struct rclrt_session * session, struct rclrt_entity * entity, unsigned parts);

@@ -15,7 +15,7 @@ bool xrce_read_by(
 void xrce_read_answer_payload(struct rclrt_reader * payload, struct rclrt_submessage * sub);
 void xrce_write_identifier(struct rclrt_writer * writer, uint16_t identifier);
 uint16_t xrce_read_identifier(struct rclrt_reader * reader);
-/* Of an agent or client: cookie, version, vendor. */
+/* Cookie, version and vendor of an agent or client. */
 void xrce_write_identity(struct rclrt_writer * writer);
 void xrce_read_identity(struct rclrt_reader * reader);
 void xrce_write_time(struct rclrt_writer * writer, const struct rclrt_time * time);

@@ -23,9 +23,9 @@ public:
 
   enum class By
   {
-    kOperation,        // who may be interrupted
-    kCriticalSection,  // the same, and may not be
-    kComeIn            // who has come in
+    kOperation,        // the operation, which may be interrupted
+    kCriticalSection,  // a critical section of it, which may not be
+    kComeIn            // what has come in
   };
 
   // From now on `port` and `transport` tell where their calls are. One at a time.
@@ -36,7 +36,7 @@ public:
 
   std::function<void()> come_in;  // at the points chosen
   std::function<bool()> matters;  // would it change anything now? Points where not are left out
-  // Sees every access: where, whether it writes, and who it is of.
+  // Sees every access: where, whether it writes, and what makes it.
   std::function<void(const void * address, bool writes, By by)> watch;
   int at = 0;            // the point chosen, from 1; 0: none
   int then = 0;          // and once more, so many points later; 0: not

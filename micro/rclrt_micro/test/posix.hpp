@@ -70,7 +70,7 @@ public:
     }
   }
 
-  // Of what the client wrote, in order.
+  // The topics of what the client wrote, in order.
   std::vector<std::string> topics()
   {
     const std::lock_guard lock(mutex_);

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program on one executor, for tests of who runs when.
+// A program on one executor, for tests of the order in which callbacks run.
 #pragma once
 
 #include <gtest/gtest.h>

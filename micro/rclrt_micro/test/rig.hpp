@@ -22,7 +22,7 @@ constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kByte115200 = 86'806;  // ns, 10 bits
 constexpr uint8_t kKey[4] = {0xCA, 0xFE, 0x00, 0x01};
 
-// Of what a test or benchmark is built on, not of what it is about.
+// Throws if what a test or benchmark is built on does not hold.
 inline void require(bool holds, const char * what)
 {
   if (!holds) {
@@ -30,7 +30,7 @@ inline void require(bool holds, const char * what)
   }
 }
 
-// The same of a call that must succeed.
+// Throws if a call that must succeed has failed.
 inline void must(rclrt_ret ret, const char * file = __builtin_FILE(), int line = __builtin_LINE())
 {
   const std::string where = std::string(file) + ":" + std::to_string(line) + ": ";
@@ -382,7 +382,7 @@ struct Output
   {
     return rig.write(stream, priority, number(value));
   }
-  // Of `size` bytes in all.
+  // Sends a message of `size` bytes in all.
   rclrt_ret send_long(uint8_t priority, size_t size)
   {
     long_ = {RCLRT_WRITE_DATA, 1, 0, 0, 0, 14, 0, 0x15};

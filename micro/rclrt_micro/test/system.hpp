@@ -83,7 +83,7 @@ public:
   std::vector<uint8_t> losses;  // why
 };
 
-// The same, connected and with a node.
+// A system that is connected and has a node.
 struct Started : System
 {
   explicit Started(const RigOptions & with = {}, uint8_t session_id = RCLRT_SESSION_DEFAULT)

@@ -83,7 +83,7 @@ TEST(Line, a_heartbeat_that_shares_a_message_with_data_is_answered)
     Started system;
     Listener listener(system, "t", rclrt_qos_best_effort());
     system.spin_for(500);
-    // Of stream 80 the agent has something that never came.
+    // The agent has something on stream 80 that never came.
     const uint16_t next = system.session.reliable_in.expected;
     const auto asks = heartbeat(0x80, next, next);
     const auto data = data_for(listener.subscription.reader.id, 7);
@@ -170,7 +170,7 @@ TEST(Fragments, of_a_message_with_one_that_makes_no_sense_nothing_is_delivered)
   }
 }
 
-// Of four fragments; and of twenty, of which six have been cut when it is given up.
+// A message has four fragments, or twenty, of which six have been cut when it is given up.
 TEST(Fragments, a_message_is_given_up_with_all_of_them)
 {
   for (const bool long_ : {false, true}) {

@@ -263,7 +263,7 @@ INSTANTIATE_TEST_SUITE_P(
   All, Bytes, ::testing::Values(kSettings[0], kSettings[3]),
   [](const auto & of) { return of.param.name; });
 
-// What daemon and executor share with those who come in, and outside critical sections touches all the same.
+// What daemon and executor share with interrupts, and touch outside critical sections all the same.
 struct Exception
 {
   const char * of;
@@ -273,18 +273,18 @@ struct Exception
 #define FIELD(type, field) #type, offsetof(type, field), offsetof(type, field) + sizeof(type::field)
 constexpr Exception kExceptions[] = {
   {FIELD(rclrt_daemon, busy),
-   "who is told that a piece has left looks whether it was transmitting"},
-  {FIELD(rclrt_daemon, encoder), "only of who has set busy"},
-  {FIELD(rclrt_daemon, message), "only of who has set busy"},
-  {FIELD(rclrt_daemon, message_length), "only of who has set busy"},
-  {FIELD(rclrt_daemon, message_at), "only of who has set busy"},
-  {FIELD(rclrt_daemon, control), "only of who has set busy"},
+   "the context that is told that a piece has left looks whether it was transmitting"},
+  {FIELD(rclrt_daemon, encoder), "only the context that has set busy"},
+  {FIELD(rclrt_daemon, message), "only the context that has set busy"},
+  {FIELD(rclrt_daemon, message_length), "only the context that has set busy"},
+  {FIELD(rclrt_daemon, message_at), "only the context that has set busy"},
+  {FIELD(rclrt_daemon, control), "only the context that has set busy"},
   {FIELD(rclrt_daemon, scanner),
    "only of reception, which is an interrupt here and the operation there"},
-  {FIELD(rclrt_node, stream), "only of who has acquired it"},
-  {FIELD(rclrt_node, state), "only of who has acquired it"},
-  {FIELD(rclrt_slot, taken), "only of who has it out of line"},
-  {FIELD(rclrt_callback, fresh), "only of who runs it"},
+  {FIELD(rclrt_node, stream), "only the context that has acquired it"},
+  {FIELD(rclrt_node, state), "only the context that has acquired it"},
+  {FIELD(rclrt_slot, taken), "only the context that has taken it out of the line"},
+  {FIELD(rclrt_callback, fresh), "only the context that runs it"},
   {FIELD(rclrt_executor, semantics), "set while nobody runs anything"},
 };
 #undef FIELD

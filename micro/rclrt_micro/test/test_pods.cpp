@@ -204,7 +204,7 @@ TEST_F(Program, levels_preempt_in_the_middle_of_a_callback_but_not_below_a_ceili
   EXPECT_EQ(log, "low (high ready) high low2") << "low2 is of low's level: it waits";
   EXPECT_EQ(system.world.now_ns(), now + 30 * kMs);
 
-  // The same under a ceiling of level 2, as while a resource is held that it shares with high.
+  // The ceiling is level 2, as while a resource is held that a callback shares with high.
   log.clear();
   const int before = levels.raise(2);
   rclrt_guard_trigger(&high.guard);

@@ -135,7 +135,7 @@ TEST(Streams, messages_longer_than_a_frame_survive_a_bad_line_in_both_directions
   Endpoint end(rig);
   uint32_t echoed = 0;
   uint32_t next = 0;
-  // Of four fragments, and every tenth of 18: more than the window, and of which nodes hold a part.
+  // Most have four fragments. Every tenth has 18: more than the window, so nodes hold a part of it.
   const auto words_of = [](uint32_t of) { return of % 10 == 9 ? 520U : 100U; };
   Agent::Bytes submessage;
   // What reaches the agent comes back to the reader, for it is on the same topic.
@@ -270,7 +270,7 @@ TEST(Streams, a_message_lost_between_two_others_is_the_only_one_sent_again)
   EXPECT_EQ(rig.sent_by_client, (std::vector<Agent::Bytes>{expected[0], expected[2], expected[1]}));
   EXPECT_EQ(rig.daemon.counters.retransmitted, 1U);
   EXPECT_TRUE(rclrt_daemon_confirmed(&rig.daemon, &end.output));
-  // Of two the older one goes first.
+  // If two messages are lost, the older one goes first.
   rig.sent_by_client.clear();
   rig.to_agent.faults.loss = 1;
   must(rig.write(end.output, 3, number(0x63), 22));

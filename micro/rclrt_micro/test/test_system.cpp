@@ -69,7 +69,7 @@ TEST(System, publishes_messages_longer_than_a_frame_if_it_has_room_for_them)
     board.rig.agent.on_data = [&came](const std::string &, const Agent::Bytes & data) {
       came.push_back(data);
     };
-    // Of four nodes of 128 bytes: one, several, 16, 17 and 157 fragments.
+    // There are four nodes of 128 bytes; the messages have one, several, 16, 17 and 157 fragments.
     for (const uint32_t size : {100U, 300U, 1900U, 1980U, 18'000U}) {
       const Blob blob{size, size};
       const bool fits = has_room || size < 120;

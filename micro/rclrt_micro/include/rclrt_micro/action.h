@@ -81,7 +81,7 @@ struct rclrt_action_type
    result_type,                                                                           \
    feedback_type}
 
-/* Of the library: what is around a goal, a result or feedback. */
+/* For the library: what is around a goal, a result or feedback. */
 struct rclrt_action_message
 {
   const struct rclrt_type * type; /* of the body */
@@ -207,7 +207,7 @@ struct rclrt_action_client_config
   uint8_t priority;
   uint64_t random; /* another one at each start: goals are told apart by it */
   void * feedback; /* storage of one message */
-  void * result;   /* the same */
+  void * result;   /* storage of one result */
   /* Any may be null. After on_response with false, and after on_result, `goal` may be used again. */
   void (*on_response)(void * context, struct rclrt_client_goal * goal, bool accepted);
   void (*on_feedback)(void * context, struct rclrt_client_goal * goal, const void * feedback);

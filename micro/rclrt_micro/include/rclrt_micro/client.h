@@ -155,7 +155,7 @@ struct rclrt_client
 enum rclrt_ret rclrt_node_init(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
   int16_t domain);
-/* The same, but the agent gets XML for the node and all that belongs to it: see
+/* Makes a node for which the agent gets XML, as for all that belongs to it: see
  * enum rclrt_representation. */
 enum rclrt_ret rclrt_node_init_by_xml(
   struct rclrt_node_handle * node, struct rclrt_session * session, const char * name,
@@ -176,7 +176,7 @@ enum rclrt_ret rclrt_subscription_init(
  * UNSUPPORTED (best effort). */
 enum rclrt_ret rclrt_subscription_accept_long(
   struct rclrt_subscription * subscription, uint8_t * storage, uint16_t size);
-/* The same for long requests or responses: 32 bytes more than the message. */
+/* Storage for long requests or responses: 32 bytes more than the message. */
 enum rclrt_ret rclrt_service_accept_long(
   struct rclrt_service_end * end, uint8_t * storage, uint16_t size);
 enum rclrt_ret rclrt_service_init(

@@ -278,7 +278,7 @@ struct rclrt_daemon
   const struct rclrt_port * port;
   const struct rclrt_transport * transport;
   const struct rclrt_daemon_framing * framing;
-  /* Of hold-off, lifetimes and mode; null where rclrt_system_start_serial() or the like did not link it. */
+  /* Hold-off, lifetimes, mode; null if rclrt_system_start_serial() or its like did not link it. */
   const struct rclrt_daemon_policy * policy;
   struct rclrt_node * current;
   const uint8_t * message;

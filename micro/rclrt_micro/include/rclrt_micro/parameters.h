@@ -93,7 +93,7 @@ struct rclrt_parameters
     char texts[RCLRT_PARAMETERS_AT_ONCE][RCLRT_PARAMETER_TEXT];
     char name[RCLRT_PARAMETER_NAME];
     uint64_t depth;
-    /* Of the list: prefixes that were asked for. */
+    /* For the list: prefixes that were asked for. */
     char prefixes[2][RCLRT_PARAMETER_NAME];
   } request;
 };

@@ -71,8 +71,8 @@ struct rclrt_entity /* zero what is not used */
   int16_t domain;         /* participants */
   uint8_t representation; /* enum rclrt_representation */
   bool exists;            /* the agent has confirmed it in this session */
-  /* Of publishers and subscriptions: a topic, and a publisher or subscriber, of the same number are created
-   * before it, from what is written here. */
+  /* For publishers and subscriptions: a topic, and a publisher or subscriber, of the same number
+   * are created before it, from what is written here. */
   bool whole;
   const char * name;       /* participant, topic, service; for a reference the profile's name */
   const char * prefix;     /* put in front of a topic's name: "rt/", or "" */
@@ -96,7 +96,7 @@ struct rclrt_session
   uint8_t key[4];
   bool connected;
   uint8_t status; /* of the last STATUS or STATUS_AGENT: enum rclrt_status */
-  /* Of the connection. What is small comes first: its offset fits a short instruction. */
+  /* The connection. What is small comes first: its offset fits a short instruction. */
   uint8_t state; /* enum rclrt_session_state */
   bool line_open;
   uint8_t greetings, greeted; /* copies of CREATE_CLIENT that were sent and answered */

@@ -57,7 +57,7 @@ struct rclrt_trace
   uint32_t ended;
   uint16_t entry_capacity;
   uint16_t entry_count;
-  /* Of the reader. */
+  /* For the reader. */
   uint32_t read;
   uint32_t lost;
   uint32_t lost_told;

@@ -174,7 +174,7 @@ struct rclrt_submessage
   uint8_t id;
   uint8_t flags;
   uint16_t request; /* CREATE, GET_INFO, DELETE, STATUS, INFO, WRITE_DATA, READ_DATA, DATA */
-  uint16_t object;  /* the same */
+  uint16_t object;  /* set in these as well */
   union
   {
     struct rclrt_create_client create_client;
@@ -221,13 +221,13 @@ rclrt_payload_writer rclrt_payload_bytes, rclrt_payload_none;
 void rclrt_write_submessage_by(
   struct rclrt_writer * writer, const struct rclrt_submessage * submessage,
   rclrt_payload_writer * payload);
-/* Of any kind. */
+/* Writes a submessage of any kind. */
 void rclrt_write_submessage(
   struct rclrt_writer * writer, const struct rclrt_submessage * submessage);
 /* The next submessage; its byte references point into the reader's bytes. False at the end of the
  * message or when `reader->failed`. An unknown id is returned with its payload in `of.data`. */
 bool rclrt_read_submessage(struct rclrt_reader * reader, struct rclrt_submessage * submessage);
-/* The same for what agents send. All else is returned with its payload in `of.data`, as if unknown. */
+/* Reads what agents send. All else is returned with its payload in `of.data`, as if unknown. */
 bool rclrt_read_answer(struct rclrt_reader * reader, struct rclrt_submessage * submessage);
 
 /* The agent's availability (> 0: at your service) in the rest of an INFO. */

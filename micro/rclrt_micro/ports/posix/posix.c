@@ -293,7 +293,7 @@ static ptrdiff_t read_line(void * context, uint8_t * bytes, size_t capacity, uin
   if (count <= 0 || ready[0].revents == 0) {
     return 0;
   }
-  /* Of a datagram its whole length is told, also when it does not fit. */
+  /* recv() tells the whole length of a datagram, also when it does not fit. */
   const ssize_t got = posix->line == RCLRT_POSIX_UDP ? recv(posix->fd, bytes, capacity, MSG_TRUNC)
                                                      : read(posix->fd, bytes, capacity);
   const bool nothing = got < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED);

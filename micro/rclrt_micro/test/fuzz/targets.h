@@ -16,7 +16,7 @@ extern "C" {
 
 /* Bytes of a line: what is found in them, and framed again. */
 bool fuzz_frame(const uint8_t * data, size_t size);
-/* The same, received by a client with readers. The first byte chooses framing and pieces. */
+/* Bytes of a line, received by a client with readers. The first byte chooses framing and pieces. */
 bool fuzz_line(const uint8_t * data, size_t size);
 /* A message: read, written, read again. */
 bool fuzz_message(const uint8_t * data, size_t size);
