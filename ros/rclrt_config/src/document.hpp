@@ -107,7 +107,7 @@ struct Entry
   std::string name;                         ///< as it is in the file, made absolute
   NamePattern pattern;                      ///< unless it is of a CallbackIsolatedExecutor file:
   std::string cie_id;                       ///< sorted
-  std::string cie_purpose;                  ///< the same without what every node has
+  std::string cie_purpose;                  ///< cie_id without what every node has
   int64_t cie_domain = 0;                   ///< ROS_DOMAIN_ID of the processes that it is for
   Changes<rclrt_core::Scheduling> changes;  ///< of a group: attributes and budget only
   Changes<Assumption> assumed;              ///< the times

@@ -117,7 +117,7 @@ std::function<void(Scheduling *)> start_afresh(SchedulingPolicy policy)
     afresh.policy = policy;
     afresh.cpu_affinity = to->attributes.cpu_affinity;
     to->attributes = afresh;
-    to->queue_priority = 0;  // that of the attributes
+    to->queue_priority = 0;  // 0: as the attributes say
   };
 }
 

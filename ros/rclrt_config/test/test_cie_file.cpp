@@ -124,7 +124,7 @@ TEST(CieFile, services_that_every_node_has_do_not_matter)
   EXPECT_EQ(
     attributes_in(file, "/node@Service(/node/get_type_description)@Subscription(/scan)").priority,
     5);
-  // Those of another node are services like any other.
+  // Parameter services of another node are services like any other.
   EXPECT_EQ(
     attributes_in(file, "/node@Service(/x/get_parameters)@Subscription(/scan)").policy,
     SchedulingPolicy::kUnchanged);

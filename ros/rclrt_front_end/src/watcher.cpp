@@ -135,7 +135,7 @@ void Watcher::look(int64_t now)
     refused_.clear();
   }
   std::vector<std::string> there = live_traces();
-  // Those of this process first: there may be too many.
+  // Live traces of this process come first: there may be too many.
   const std::string ours = "-" + std::to_string(getpid()) + "-";
   std::partition(there.begin(), there.end(), [&ours](const std::string & path) {
     return path.find(ours) != std::string::npos;

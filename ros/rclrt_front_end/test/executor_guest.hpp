@@ -17,7 +17,7 @@ namespace guest
 
 /// What was seen instead of what was wanted; empty: all as wanted; "skip: " and the reason.
 using Scenarios = std::map<std::string, std::string (*)()>;
-/// Of CPUs that go away.
+/// Scenarios in which CPUs go away.
 Scenarios cpu_scenarios();
 
 inline void use_cpu(std::chrono::milliseconds work)

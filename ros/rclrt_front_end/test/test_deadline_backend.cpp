@@ -308,7 +308,7 @@ TEST_F(
       EXPECT_EQ(has.policy, SchedulingPolicy::kOther) << "it gets back what it had";
     }
   }
-  // Who may not be left behind may not be spun with, either.
+  // A spin is refused if the attributes it must set would leave the middleware's threads behind.
   ConfiguredEngineOptions options = fifo_bands();
   options.middleware_threads.mode = AttributesMode::kRequire;
   options.middleware_threads.attributes.emplace().policy = SchedulingPolicy::kOther;

@@ -257,7 +257,7 @@ TEST_F(LiveFollowers, nothing_bad_comes_of_files_that_were_cut_or_changed)
   EXPECT_FALSE(LiveFollower().open(copy_)) << "a link";
   std::remove(copy_.c_str());
   ASSERT_EQ(mkfifo(copy_.c_str(), 0600), 0);
-  EXPECT_FALSE(LiveFollower().open(copy_)) << "and nobody waits for who writes into a pipe";
+  EXPECT_FALSE(LiveFollower().open(copy_)) << "and open() waits for no writer of a pipe";
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ protected:
   }
 
   const std::string file_ = ::testing::TempDir() + "/watcher." + std::to_string(getpid()) + ".yaml";
-  /// Of this process alone: others are seen as well.
+  /// Names that only this process uses: others are seen as well.
   const std::string look_ = "/look" + std::to_string(getpid()) + "/waitable/l";
   const std::string act_ = "/act" + std::to_string(getpid()) + "/waitable/a";
   ConfiguredEngineOptions live_;

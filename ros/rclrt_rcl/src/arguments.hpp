@@ -29,7 +29,7 @@ void reject_unknown_ros_arguments(const rcl_arguments_t & arguments, const char 
 
 /// Parameters on the command line and in its files.
 
-/// Those of the context's arguments, then those of the node's own, each in the order in which rcl
+/// First what the context's arguments give, then what the node's own do, in the order in which rcl
 /// lists the node names they are for; the last one counts.
 Parameters given_parameters(const rcl_context_t & context, const rcl_node_t & node);
 

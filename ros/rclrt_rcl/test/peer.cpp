@@ -42,7 +42,7 @@ public:
         while (never_return) {
           std::this_thread::sleep_for(std::chrono::milliseconds(10));
           try {
-            publisher_->publish(answer);  // who asked may not have been connected the first time
+            publisher_->publish(answer);  // the first time the asker may not be connected
           } catch (const rclrt_rcl::ShutdownError &) {
             continue;  // it does not even stop for this
           }

@@ -49,7 +49,7 @@ public:
     publisher = node->create_publisher<Log>("scan", 10);
   }
 
-  /// That of the subscription's callback under the executor; -2 if it never ran.
+  /// The priority of the subscription's callback under the executor; -2 if it never ran.
   int priority_under(Executor & executor)
   {
     executor.add_node(node);

@@ -138,7 +138,7 @@ def test_a_deadline_of_its_own_prevails_and_travels_on(start: Start) -> None:
 
 
 def test_a_deadline_that_this_machine_knows_counts_more_than_a_stamp(start: Start) -> None:
-    """That of the publisher's job, to the nanosecond, although the stamp would give another one."""
+    """It is the one of the publisher's job, to the nanosecond, whatever the stamp would give."""
     reader = start("stamped", "20000")
     source = start("source", "500")
     assert wait_for(lambda: len(reader.said) >= WANTED)

@@ -156,7 +156,7 @@ TEST_P(Executors, are_waited_for_by_the_thread_that_takes_something_from_them_wh
 
 constexpr std::size_t kStack = 512 * 1024;
 
-/// Of the calling thread, bytes: its stack, and how much of that lies in memory below this function.
+/// The calling thread's stack, bytes, and how much of it lies in memory below this function.
 struct Stack
 {
   std::size_t size = 0;
@@ -202,7 +202,7 @@ struct Stack
 class ExecutorThreads : public WithContext
 {
 protected:
-  /// Of the thread of a job, once.
+  /// Look at the stack of a job's thread, once.
   void look()
   {
     if (!seen) {

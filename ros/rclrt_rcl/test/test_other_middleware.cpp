@@ -69,7 +69,7 @@ protected:
     std::unique_ptr<PreemptiveExecutor> executor;
   };
 
-  /// Those of the middleware, as the stub names them, that have this priority; -1 if there is none at all.
+  /// How many threads of the middleware, as the stub names them, have this priority; -1: no thread.
   static int raised_to(int priority)
   {
     rclrt_core::LinuxPlatform platform;

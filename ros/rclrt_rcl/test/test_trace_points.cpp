@@ -145,7 +145,7 @@ protected:
   void SetUp() override
   {
     executor.add_node(node);
-    take_calls();  // those of the node's own entities
+    take_calls();  // the node's own entities make some
   }
 
   std::shared_ptr<Node> node = make_node("node");

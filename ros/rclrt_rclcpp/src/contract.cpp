@@ -21,7 +21,7 @@ namespace rclrt_rclcpp::contract
 
 template <typename Is, typename Wanted>
 constexpr bool kIs = std::is_same_v<Is, Wanted>;
-/// Of functions of one name, that one: a compiler that finds none says so here.
+/// Picks one of several functions with a name: a compiler that finds none says so here.
 template <typename Function>
 constexpr bool has(Function)
 {

@@ -25,7 +25,7 @@ namespace rclrt_rclcpp
 /// What is wrong if this library's definitions are not the ones that rcl and rclcpp call. Not real-time safe.
 std::optional<rclrt_core::Finding> unseen_publications();
 
-/// Those of this process, or null if that is not known, because this library's definitions are not in use.
+/// This process's publishers; null if this library's definitions are not in use: nobody knows them.
 rclrt_front_end::LocalPublishers publishers_of(const std::string & topic);
 
 /// By the thread that is told of a message by rclcpp's intra-process manager: the publication, which the

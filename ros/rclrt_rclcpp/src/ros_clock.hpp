@@ -22,8 +22,8 @@ namespace rclrt_rclcpp
 
 /// How often a clock is looked at while its time is simulated: its timers may be that late.
 constexpr std::chrono::milliseconds kSimulatedClockPeriod(1);
-/// The same while it is not: simulated time may begin that late. The engine sees a step of the system's clock
-/// within the same time.
+/// How often a clock is looked at otherwise: simulated time may begin that late. The engine sees a
+/// step of the system's clock within that time.
 constexpr std::chrono::milliseconds kSystemClockPeriod(100);
 
 /// Not thread-safe, but for what the engine calls. To be destroyed before the engine.

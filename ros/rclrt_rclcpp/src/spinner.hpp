@@ -72,7 +72,7 @@ public:
   using NodeBase = rclcpp::node_interfaces::NodeBaseInterface;
   using Groups = std::vector<rclcpp::CallbackGroup::WeakPtr>;
 
-  /// Of which class the executor is. Of one of rclcpp's that waits with a wait set, that is kept up to date, too.
+  /// The class of the executor. A wait set of one of rclcpp's is kept up to date, too.
   enum class Of
   {
     kOurs,
@@ -99,7 +99,7 @@ public:
   void spin_all(std::chrono::nanoseconds max_duration);
   void spin_once(std::chrono::nanoseconds timeout);
   void spin_once_impl(std::chrono::nanoseconds timeout);
-  /// Of a class that overrides the function; before the base class's.
+  /// For a class that overrides the function; it calls this before the base class's.
   void cancel();
 
   rclrt_core::Engine & engine() noexcept { return engine_->engine(); }
@@ -189,7 +189,7 @@ private:
     std::string what;  // an entity, in words
     std::exception_ptr why;
   };
-  /// The same for a node: what it is a part of may be unknown.
+  /// A node, and what it is a part of, which may be unknown.
   struct KnownNode
   {
     std::weak_ptr<NodeBase> base;

@@ -60,7 +60,7 @@ enum class Since
   kWithTheOthers  // of what other functions call
 };
 
-/// Of one executor, from the first node or group that it is given until it is destroyed.
+/// One executor, from the first node or group that it is given until it is destroyed.
 struct Known
 {
   bool is_called = false;
@@ -69,7 +69,7 @@ struct Known
   bool is_left_alone = false;
 };
 
-/// Of all executors of the process. The mutex is held while a spinner is made, too: which takes milliseconds, once.
+/// All executors of the process. The mutex is held while a spinner is made: milliseconds, once.
 struct Table
 {
   PiMutex mutex;
@@ -171,7 +171,7 @@ bool is_static(rclcpp::Executor & executor)
 }
 #pragma GCC diagnostic pop
 
-/// Of a class that is known. A class that the program derives is not.
+/// Whether its class is one that we know. A class that the program derives is not.
 bool is_served(rclcpp::Executor & executor)
 {
   return typeid(executor) == typeid(MultiThreadedExecutor) ||

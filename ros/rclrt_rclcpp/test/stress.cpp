@@ -81,7 +81,7 @@ public:
     return entities_.size();
   }
 
-  // Of the thread that made the node:
+  // Only the thread that made the node touches these:
   std::vector<std::shared_ptr<rclcpp::CallbackGroup>> groups;
   std::vector<std::shared_ptr<rclcpp::TimerBase>> timers;
   std::shared_ptr<rclcpp::CallbackGroup> of_server;  // see stress.hpp
@@ -101,7 +101,7 @@ struct Stress::Round
   std::atomic<bool> changers_end{false};
   std::atomic<bool> spinner_ends{false};
   uint64_t seed = 0;
-  /// Held by who makes a node, and alone by who shuts down; see stress.hpp.
+  /// A thread that makes a node shares it; one that shuts down holds it alone; see stress.hpp.
   std::shared_mutex making_nodes;
 
   std::shared_ptr<rclcpp::Node> make_node(

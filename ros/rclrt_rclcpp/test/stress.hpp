@@ -38,7 +38,7 @@ public:
     std::function<std::unique_ptr<rclcpp::Executor>(const rclcpp::ExecutorOptions &)>;
   using Random = std::mt19937_64;
 
-  /// The same seed makes the same decisions, in threads that take turns as they like.
+  /// With one seed it makes the same decisions each time, in threads that take turns as they like.
   Stress(MakeExecutor make_executor, uint64_t seed);
 
   /// A few seconds, with a context and an executor of their own.

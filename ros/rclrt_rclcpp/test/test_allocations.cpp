@@ -17,8 +17,8 @@
 namespace
 {
 
-// Of this thread, of those that run callbacks and of the executors' own. The middleware's threads
-// have work of theirs now and then.
+// Allocations by this thread, threads that run callbacks and the executors' own. The middleware's
+// threads have work of theirs now and then.
 std::atomic<uint64_t> allocations{0};
 thread_local bool is_counted = false;
 
@@ -78,7 +78,7 @@ struct NoExecutor : rclcpp::Executor
 class Allocations : public Suite
 {
 protected:
-  /// Of the second time; the first one may.
+  /// Counts the allocations of the second time; the first time may allocate.
   static uint64_t of(const std::function<void()> & many_dispatches)
   {
     is_counted = true;

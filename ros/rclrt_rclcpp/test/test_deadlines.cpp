@@ -143,7 +143,7 @@ TEST_P(CarriedDeadlines, come_from_other_processes_of_rclcpp)
 }
 
 #if !RCLRT_RCLCPP_IS_HUMBLE  // which has only messages and their bytes
-/// Of a kind that nobody knows, as later versions of rclcpp may have.
+/// Its kind is one that nobody knows, as later versions of rclcpp may have.
 class OfUnknownKind : public rclcpp::SubscriptionBase
 {
 public:

@@ -50,7 +50,7 @@ protected:
 
 OVER_OUR_EXECUTORS(EmptyTakes);
 
-/// As somebody else would who serves the same.
+/// Takes the request, as another server of this service would.
 bool take_away(rclcpp::Service<Get> & service, rmw_request_id_t * header)
 {
   return wait_for([&] {

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Who keeps everything gets everything, also what is more than the middleware keeps by default.
+// A reader that keeps everything gets everything, even if the middleware keeps less by default.
 
 #include <cstdlib>
 

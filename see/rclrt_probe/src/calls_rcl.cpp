@@ -41,7 +41,7 @@ void are_ready(Probe & probe, const WaitSet::Places & places, uint16_t executor)
   }
 }
 
-/// Of a timer that nobody has announced: rcl was built without tracepoints.
+/// Adds a timer that nobody has announced, because rcl was built without tracepoints.
 Callback * add_timer(Probe & probe, const void * timer, const void * caller) noexcept
 {
   static rclrt_probe::Next<int(const void *, int64_t *)> get_period("rcl_timer_get_period");

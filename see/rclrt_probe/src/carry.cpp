@@ -44,7 +44,7 @@ using rclrt_probe::RequestId;
 using rclrt_probe::ServiceInfo;
 using PublisherId = DeadlineRing::PublisherId;
 
-/// Of what this thread works on. Of its thread alone.
+/// The deadline of what this thread works on. No other thread sees it.
 thread_local TimePoint inherited = kNever;
 
 /// Made by the first publication or request of the process, and never destroyed: the program may publish while it ends.

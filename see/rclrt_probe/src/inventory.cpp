@@ -22,7 +22,7 @@ constexpr unsigned kRipe = 2;
 constexpr unsigned kRipeWithoutNode = 40;
 /// More would be a program that makes entities without end.
 constexpr std::size_t kMostCallbacks = 1 << 16;
-/// Of jobs of a group that may run in parallel without a bound.
+/// Jobs at once in a group that may run in parallel without a bound.
 constexpr uint32_t kUnbounded = 1 << 16;
 
 std::string of_period(int64_t ns)

@@ -35,7 +35,7 @@ struct Group
   std::string label;  ///< after the node: "default", "1"
 };
 
-/// Of an executor as far as it can be seen: a wait set that threads wait on.
+/// An executor as far as it can be seen: a wait set that threads wait on.
 struct Executor
 {
   uint16_t number = 0;  ///< from 1
@@ -53,10 +53,10 @@ struct Callback
   std::atomic<uint8_t> measured_jobs{0};  ///< jobs to be measured by system calls
   std::atomic<bool> has_run{false};
   std::atomic<bool> has_points{false};  ///< the program tells of its begin and end
-  /// Of a timer: nominal release of the job that is to begin, in whatever thread; 0: none.
+  /// For a timer: nominal release of the job that is to begin, in whatever thread; 0: none.
   std::atomic<int64_t> called{0};
-  /// Of a timer of rcl: an executor uses it to release a timer that is none (wait sets under rclrt_rcl). Whoever calls it
-  /// may still decide not to run that one, as at the end: it has no jobs of its own.
+  /// An executor uses this timer of rcl to release one that is none (wait sets under rclrt_rcl).
+  /// It may still decide not to run that one, as at the end. This timer has no jobs of its own.
   std::atomic<bool> stands_in{false};
   std::atomic<bool> has_node{true};  ///< false: a timer of which nobody has said it
 
@@ -117,7 +117,7 @@ public:
   Publisher * add_publisher(const void * middleware, const uint8_t * gid);
   void set_node_of_publisher(const void * middleware, const void * node);
   void set_period(const void * handle, int64_t period_ns);
-  /// Of a timer of which nobody says the node: that of the publisher it has used.
+  /// If nobody says the node of a timer, it is that of the publisher it has used.
   void guess_node(Callback & callback, const Publisher & publisher);
   void add_client_gid(const void * middleware, const uint8_t * gid);
   void add_buffer(const void * buffer);
@@ -198,7 +198,7 @@ private:
   std::unordered_map<std::string, unsigned> names_;
   std::unordered_map<const void *, uint32_t> group_ids_;
   uint32_t groups_ = 0;
-  /// Of what others must not read while they grow. Relaxed: numbers by themselves.
+  /// Others read these instead of what grows meanwhile. Relaxed: numbers by themselves.
   std::atomic<std::size_t> count_{0};
   std::atomic<bool> is_full_{false};
   std::atomic<unsigned> round_{0};

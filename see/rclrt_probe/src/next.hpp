@@ -16,7 +16,7 @@ namespace rclrt_probe
 /// Null if there is none. `caller`: an address of the code that called ours. Takes the lock of the dynamic linker, may
 /// allocate.
 void * find_next(const char * name, const void * caller) noexcept;
-/// The same, past what `find_first` finds. `caller` may be null: it is not known.
+/// Looks past what `find_first` finds. `caller` may be null: it is not known.
 void * find_past_ours(const char * name, const void * caller) noexcept;
 
 /// If it is set, what it finds is the next definition: has_module() sets it. Stored once, before the program's own code runs or

@@ -282,7 +282,7 @@ void Thread::published(Probe & probe, uint64_t publisher, uint64_t message, int6
 
 void Thread::finish(Probe & probe) noexcept
 {
-  // Of a guessed job nobody knows now when it has ended, unless it has said so itself.
+  // Nobody knows when a guessed job has ended, unless it has said so itself.
   if (is_guessing() && jobs_[depth_ - 1].triggers > 1) {
     pop_job(probe);
   }

@@ -49,7 +49,7 @@ public:
   void woken() noexcept;
   void published(Probe & probe, uint64_t publisher, uint64_t message, int64_t at_ns) noexcept;
 
-  /// Of the job that it is in; null: none.
+  /// The callback of the job that it is in; null: none.
   Callback * callback() const noexcept
   {
     return depth_ > 0 ? jobs_[depth_ - 1].release.callback : nullptr;
@@ -59,7 +59,7 @@ public:
   void finish(Probe & probe) noexcept;
   void start_anew() noexcept;
 
-  /// Of the publication under way: what the middleware says.
+  /// What the middleware says of the publication under way.
   int64_t source_timestamp = 0;
 
 private:

@@ -10,7 +10,7 @@ void fake_timer_job();
 /// Without the call of its timer.
 void fake_bare_job();
 void fake_publish();
-/// Of what was published last.
+/// A job for the message that was published last.
 void fake_message_job();
 void fake_take();
 /// A timer and a subscription without any tracepoint.

@@ -129,7 +129,7 @@ int main(int argc, char ** argv)
     for (int i = 0; i < count; ++i) {
       fake_silent_jobs();
     }
-    fake_silent_take();  // Of this job nobody can know when it ends.
+    fake_silent_take();  // Nobody can know when this job ends.
     return 0;
   }
   fake_setup();

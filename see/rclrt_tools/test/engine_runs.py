@@ -53,7 +53,7 @@ EVENTS_THREAD = 50
 """Priority of an events executor's thread; those of its callbacks are ranks."""
 
 LOWEST_FIFO = 2
-"""Of what inherits and has not yet; 1 is the thread that takes what is left of a CPU."""
+"""A callback that inherits begins with it; 1 has the thread that takes the rest of a CPU."""
 
 Span = tuple[int, int]
 

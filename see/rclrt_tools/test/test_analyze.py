@@ -257,7 +257,7 @@ def test_the_verb_finds_a_bound_that_is_too_low(
     path = tmp_path / "robot.yaml"
     path.write_text(f"schema: 1\nname: robot\n{text}", encoding="utf-8")
     said = []
-    for _ in range(2):  # The same seed, the same phases.
+    for _ in range(2):  # One seed gives the same phases.
         assert main(["model", "simulate", str(path)]) == 0
         said.append(capsys.readouterr().out)
     assert said[0] == said[1]

@@ -353,7 +353,7 @@ def test_jobs_are_judged_unless_something_else_kept_the_cpu_busy() -> None:
 def test_what_has_a_budget_disturbs_nothing_and_hides_nothing() -> None:
     jobs = [("a", 0, 13 * MS), ("a", 40 * MS, 53 * MS)]
     gaps = [(0, 13 * MS), (40 * MS, 53 * MS)]
-    # Of the second busy time 3 ms were neither the job's nor of what has a budget.
+    # In the second busy time 3 ms went neither to the job nor to what has a budget.
     limited = [(2 * MS, 5 * MS), (38 * MS, 40 * MS), (60 * MS, 70 * MS)]
     seen = judge(jobs, gaps, {"a": 10 * MS}, limited)
     assert (seen.responses, seen.discarded) == ({"a": [13 * MS]}, 1)

@@ -163,7 +163,7 @@ def test_perfetto_counts_what_waits_and_what_was_given_up(
 def test_perfetto_gives_parallel_jobs_of_one_callback_tracks_of_their_own(tmp_path: Path) -> None:
     records = blank(2)
     records["start_ns"] = [10, 20]
-    records["end_ns"] = [30, 40]  # Not one within the other.
+    records["end_ns"] = [30, 40]  # Neither lies within the other.
     records["thread"] = [1, 2]
     for parallelism, tracks in ((2, 2), (0, 2)):
         write_trace(Trace({0: Entry("r", 0, "", parallelism)}, records), tmp_path / "t")

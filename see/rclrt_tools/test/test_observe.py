@@ -393,7 +393,7 @@ def test_processes_are_connected_by_their_messages() -> None:
     assert "did not run" not in to_yaml(made)  # A publication is no job.
     other = observed(*two_processes(message=7))
     assert (other.triggered_by(other.callback_of["s"]), other.overheads.transport) == ([], 0)
-    # Of another machine, whose clock says nothing here.
+    # A trace of another machine has another clock, which says nothing here.
     assert observed(*two_processes(boot=b"b" * 16)).overheads.transport == 0
 
 

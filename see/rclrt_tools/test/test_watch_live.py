@@ -56,7 +56,7 @@ def start(executor: str, *options: str, seconds: int = 60) -> subprocess.Popen[b
 
 
 def plan_and_watch(model: str, folder: Path) -> None:
-    """The same system under what a plan chooses for it."""
+    """Run the system under what a plan chooses for it, and watch it."""
     text = model + CHAIN
     path, plan, out = folder / "open.yaml", folder / "plan.yaml", folder / "planned.json"
     path.write_text(text, encoding="utf-8")

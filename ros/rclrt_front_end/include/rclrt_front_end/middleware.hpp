@@ -35,8 +35,8 @@ struct Middleware
   bool is_known = false;
   /// Names of its threads; "dq.*" stands for all that begin with "dq.". Empty: not known.
   std::vector<std::string> threads;
-  /// Those of them that wait for locks without sleeping. Above the thread that holds the lock, on its CPU, such a
-  /// thread would wait for ever. So they are left as they are.
+  /// Names of threads that wait for locks without sleeping. Above the thread that holds the lock,
+  /// on its CPU, such a thread would wait for ever. So they are left as they are.
   std::vector<std::string> busy_waiting;
   /// The names of its threads by what they do; none for a middleware that is not in the table.
   struct Roles

@@ -366,7 +366,7 @@ TEST_P(AttributesOfFiles, that_are_refused_are_a_finding_in_the_log_and_required
       const Log log;
       executor = make_executor(with(file));
       executor->add_node(node);
-      // Of all that is refused for one reason the log has the first only.
+      // If several are refused for one reason, the log has the first only.
       const std::string text = "is refused for this reason is not told here";
       for (int i = 0; i < 2; ++i) {
         policy = SchedulingPolicy::kUnchanged;

@@ -26,7 +26,7 @@ protected:
   TraceServices() { std::filesystem::remove_all(folder_); }
   ~TraceServices() override { std::filesystem::remove_all(folder_); }
 
-  /// Of this process, with their types.
+  /// The services of this process, with their types.
   std::vector<std::pair<std::string, std::string>> services() const
   {
     std::vector<std::pair<std::string, std::string>> found;

@@ -62,7 +62,7 @@ public:
   /// A call in progress may still be running on return.
   void remove_observer(ObserverHandle handle);
 
-  /// The same clock for rcl functions that want one, e.g. rcl_timer_init2(). They must not be used
+  /// This clock for rcl functions that want one, e.g. rcl_timer_init2(). They must not be used
   /// to change it.
   rcl_clock_t * handle() noexcept;
 

@@ -91,7 +91,7 @@ def read_entries(path: Path) -> tuple[list[Entry], list[str]]:
 
     Raises ModelError: It cannot be read, or an entry is wrong; each problem with its line.
     """
-    document = read_document(path, finite=False)  # Of nodes' own parameters some are not.
+    document = read_document(path, finite=False)  # Nodes' own parameters need not be.
     content = document.content
     if content is None:
         return [], []

@@ -27,7 +27,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "deadline": ("runtime", "deadline", "period"),
     "idle": (),
 }
-"""Of each policy what it goes by."""
+"""What each policy goes by."""
 
 LIMITS = {
     "nice": (-20, 19),

@@ -113,7 +113,7 @@ def from_topics(document: Document) -> Imported:
             "warn": [two_periods(warn)] if warn else [],
         }
         for level, times in spans.items():
-            # Of a topic that is there for several modes or modules, the strictest.
+            # If several modes or modules have the topic, the strictest counts.
             before = chains.get((level, topic), {}).get("silent_after_ms")
             times += [before] if before else []
             if times:
@@ -193,7 +193,7 @@ def _callbacks(
         if step in (node_name(c), node_name(c).rpartition("/")[2])
     ]  # fmt: skip
     if len(mine) > 1 and system is not None and so_far:
-        # Of a node with several callbacks, those that the data come to.
+        # If the node has several callbacks, those count that the data come to.
         mine = [c for c in mine if c.name in system.successors[so_far[-1]]] or mine
     if len(mine) == 1:
         return [mine[0].name]

@@ -211,7 +211,7 @@ class _Reader:
             if member not in mine:
                 self._imported.leave_out(place, f"its member '{member}' is no callback of the node")
                 continue
-            # Those of a reentrant group do not exclude each other, so each has one of its own.
+            # Callbacks of a reentrant group do not exclude each other: each gets its own group.
             mine[member].group = f"{'' if kind == 'mutually_exclusive' else chr(0)}{name}"
 
     def _passing(self, place: Place, item: dict[str, Any], mine: dict[str, _Callback]) -> None:

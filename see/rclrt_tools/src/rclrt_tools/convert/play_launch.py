@@ -149,7 +149,7 @@ class _Contract:
         self._topic_of: dict[str, str] = {}
         """By node, slash and endpoint."""
         self._rates: dict[str, float] = {}
-        """Of topics, as they are declared."""
+        """By topic, as they are declared."""
         self._least: dict[str, float] = {}
         """The least rates of topics that anybody asks for."""
         self._most: dict[str, float] = {}

@@ -162,7 +162,7 @@ class System:
 
     @cached_property
     def release(self) -> str:
-        """Of the kernel."""
+        """The kernel's release."""
         return self.text("proc/sys/kernel/osrelease")
 
     @cached_property

@@ -86,7 +86,7 @@ class Activity:
         order = np.argsort(records["end_ns"], kind="stable")
         records, rows = records[order], rows[order]
         ran = records["outcome"] <= layout.EXCEPTION
-        self.newest[rows[ran]] = records[ran]  # Of several the last one stays.
+        self.newest[rows[ran]] = records[ran]  # The last one of several stays.
         counts = records["end_ns"] > self.begin_ns
         self._total(records[counts], rows[counts])
         ran &= counts

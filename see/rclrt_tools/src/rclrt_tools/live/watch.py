@@ -231,7 +231,7 @@ class Watch:
         activity = Activity(self._window_ns, now - self._window_ns)
         one = self._watched[key] = Watched(path, follower, activity, "runs")
         self._read(key, one)
-        if follower.missed or follower.earlier:  # Of the time before there is only a part.
+        if follower.missed or follower.earlier:  # Something is missing of the time before.
             activity.recount(self._clock())
         else:  # All of it: the first job tells when it began.
             activity.begin_ns = max(activity.begin_ns, min(now, activity.first_ns))

@@ -130,7 +130,7 @@ def merge(observed: Observed, name: str, members: Sequence[str], wcet: int) -> b
         return False
     if any(one["name"] == name or one["name"].startswith(name + MARK) for one in others):
         return False
-    topics: dict[str, str] = {}  # Of those that the inputs publish: the first of each reader.
+    topics: dict[str, str] = {}  # By reader: the first of the topics that the inputs publish to it.
     for one in found:
         for topic in one.get("publishes", ()):
             topics.setdefault(topic.partition(" to ")[2], topic)

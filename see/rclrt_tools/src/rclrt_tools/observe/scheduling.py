@@ -64,7 +64,7 @@ def scheduling_of(
         policy = ""
     elif policy == "first_come":
         policy = "fixed_priority"
-    equal = kind == "priority_events" and policy == ""  # Of no account: the earliest goes first.
+    equal = kind == "priority_events" and policy == ""  # Priorities do not count.
     has_policy = kind in ("priority_events", "preemptive", "isolated")
     masks = sorted({one.cpus for one in force.values()})
     for mask in masks:

@@ -44,7 +44,7 @@ def to_traces(run: Run) -> dict[str, Trace]:
     ranks = {value: i for i, value in enumerate(sorted(set(urgency.values())), 1)}
     traces = {}
     for executor in executors:
-        # The same callback has the same id in each of the files.
+        # A callback has the same id in each of the files.
         mine = {i: c for i, c in enumerate(run.system.callbacks) if c.executor == executor.name}
         groups = _groups(mine)
         records = _records(by_executor[executor.name], [number[name] for name in owner])

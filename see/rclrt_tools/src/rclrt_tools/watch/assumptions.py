@@ -192,7 +192,7 @@ class Assumptions:
 
 
 class Names:
-    """Those of a system: as in a plan, a name may stand for all callbacks of one kind of a node."""
+    """Names of a system's callbacks: as in a plan, one may stand for all of one kind of a node."""
 
     def __init__(self, system: System) -> None:
         self._exact = frozenset(system.callback_of)

@@ -108,7 +108,7 @@ class ChainWatch:
         self._to_join: list[tuple[int, Job]] = []
         self._used: dict[JobKey, tuple[Job, ...]] = {}
         self._jobs: list[dict[JobKey, Job]] = [{} for _ in chain.callbacks]
-        self._begun: list[JobKey] = []  # Of the first callback, in order; also forgotten ones.
+        self._begun: list[JobKey] = []  # Jobs of the first callback, in order, also forgotten ones.
         self._sent: dict[Message, Publication] = {}
         self._sent_at: dict[JobKey, int] = {}
         self._outputs: list[Job] = []
@@ -162,7 +162,7 @@ class ChainWatch:
             if used and (place or join.is_known):
                 self._used[job.key] = used
                 self._take(place, job)
-            else:  # To be forgotten in time.
+            else:  # It is forgotten in time.
                 self._ends[place].append((job.end, job.key))
         del self._to_join[:done]
 
