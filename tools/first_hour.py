@@ -239,7 +239,7 @@ def opt_ros(folder: Path, wheels: Path, build: Path = BUILD) -> dict[str, str]:
         text = file.read_text(encoding="utf-8")
         new = re.sub(r'[^";]*(?:/opt/python|libtinyxml2)[^";]*', "", text)
         new = new.replace("lttng-ust", "dl")
-        # Of the wheels alone: OpenSSL is inside of them.
+        # Only the wheels need this: OpenSSL is inside of them.
         finds = f"list(APPEND CMAKE_MODULE_PATH {MODULES})\nfind_package(OpenSSL"
         new = new.replace("find_package(OpenSSL", finds)
         if new != text:
@@ -252,7 +252,7 @@ def opt_ros(folder: Path, wheels: Path, build: Path = BUILD) -> dict[str, str]:
     )
     cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
     (python,) = re.findall(r"^_?Python3_LIBRARY_RELEASE:\w+=(.*)$", cache, re.M)
-    # Of the wheels alone, too: their librcl.so needs symbols of Python.
+    # Only the wheels need this, too: their librcl.so needs symbols of Python.
     words = f"-Wl,--no-as-needed {python} -Wl,--allow-shlib-undefined"
     return {"LDFLAGS": words, "BASH_ENV": f"{prefix}/setup.bash"}
 

@@ -24,7 +24,7 @@ function(rclrt_generate_messages)
     rclrt_heal_ros_wheels()
   endif()
 
-  # The type supports are looked up by library name at run time, so they are always shared.
+  # The type supports are looked up by library name while a program runs, so they are always shared.
   set(BUILD_SHARED_LIBS ON)
   if(NOT PROJECT_IS_TOP_LEVEL)
     set(in_tree SKIP_INSTALL)  # Used where it is built; its installation would run at every build.
@@ -43,7 +43,7 @@ function(rclrt_generate_messages)
     return()
   endif()
 
-  # Of an installation programs need the libraries.
+  # Installed programs need these libraries.
   foreach(kind IN ITEMS generator_c typesupport_c typesupport_cpp typesupport_fastrtps_c typesupport_fastrtps_cpp
       typesupport_introspection_c typesupport_introspection_cpp)
     if(TARGET ${PROJECT_NAME}__rosidl_${kind})

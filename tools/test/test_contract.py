@@ -192,7 +192,7 @@ def test_the_preloaded_library_has_a_stand_in_for_each_spelling() -> None:
         assert name in there, f"{fact.line()}: no stand-in for {name}"
 
 
-# Of ours, of C++, or alike in all releases though it stands beside what is not.
+# Names of ours, of C++, or of all releases, though they stand beside what only some have.
 OTHERS = frozenset(
     {
         *("begin", "end", "find", "erase", "lock", "expired", "exchange", "push_back", "get"),

@@ -27,7 +27,7 @@ def model(text: str) -> System:
 MS = 1_000_000
 PERIODS_MS = (10, 20, 50, 100, 200, 1000)
 TIMERS = 0.4
-"""Of all callbacks; others are released by one that came before, of whatever executor."""
+"""The share of timers; other callbacks are released by an earlier one, of whatever executor."""
 
 
 def make_system(

@@ -327,7 +327,7 @@ def test_a_message_costs_all_callbacks_of_its_readers_cpu() -> None:
     system = model(TWO)
     free = bounds(replace(system, overheads=Overheads()))
     assert free == {"t": 2 * MS, "urgent": MS, "s": 4 * MS}
-    # Of the most urgent one as well; and nothing of the publisher's.
+    # A message costs the most urgent callback as well, and the publisher's executor nothing.
     assert bounds(system) == {"t": 2 * MS, "urgent": 3 * MS // 2, "s": 9 * MS // 2}
     # Within an executor the publishing thread delivers.
     one = system.each(lambda c: replace(c, executor="f"))

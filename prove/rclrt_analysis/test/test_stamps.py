@@ -162,7 +162,7 @@ def test_nobody_knows_how_rarely_stamps_agree_that_come_from_two_sources(
     found = analyse(model(lines.replace("PAIRS", "pairs: exact, queue: 20"))).chains[0]
     assert found.bound is None
     assert "begin at cam, lidar" in found.reason or "how rarely 'show'" in found.reason
-    # Those of one source do agree, if none is lost before.
+    # Stamps of one source do agree, if none is lost before.
     one = lines.replace(
         "kind: timer, executor: f, period_ms: 110", "kind: subscription, executor: f, triggers: [x]"
     )

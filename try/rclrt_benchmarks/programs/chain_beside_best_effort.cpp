@@ -225,7 +225,7 @@ private:
     return began_.time_since_epoch() + since / kPeriod * nanoseconds(kPeriod);
   }
 
-  /// Of an instance. Called by one job at a time.
+  /// Ends an instance of the chain. Called by one job at a time.
   void end(nanoseconds released)
   {
     if (!counts_.load()) {

@@ -186,8 +186,8 @@ public:
   void start_timer() { check(engine_->reset_timer(callbacks_[0])); }
   void stop_timer() { check(engine_->cancel_timer(callbacks_[0])); }
 
-  /// Of each callback's last job. The worker that ran it writes; `count` last, with release, and the measuring
-  /// thread reads `count` first, with acquire.
+  /// Each callback's last job. The worker that ran it writes; `count` last, with release, and the
+  /// measuring thread reads `count` first, with acquire.
   std::array<std::atomic<int64_t>, kGroups> release{};
   std::array<std::atomic<int64_t>, kGroups> start{};
   std::array<std::atomic<uint64_t>, kGroups> count{};
@@ -244,8 +244,8 @@ void whole_jobs(Jobs & jobs, std::size_t samples, nlohmann::json & out)
   out["job_ns"] = whole;
 }
 
-/// The same with budgets: the thread that watches them looks before the job goes on. It has looked again, after the
-/// job, when the next one comes. Other jobs have begun, and are looked at as well.
+/// Jobs with budgets: the thread that watches them looks before the job goes on. When the next job
+/// comes, it has looked again, after the job. Other jobs have begun, and are looked at as well.
 void watched_jobs(std::size_t samples, nlohmann::json & out)
 {
   Jobs jobs(-1, true);

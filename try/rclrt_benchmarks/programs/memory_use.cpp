@@ -101,7 +101,7 @@ double bytes_per_callback(const Model & model, const std::string & kind, std::si
   return static_cast<double>(memory::allocated_bytes() - before) / static_cast<double>(count);
 }
 
-/// Of an engine alone, with names and a run hook as executors have them.
+/// Measures an engine alone, with names and a run hook as executors have them.
 double bytes_per_callback_of_engine(uint32_t depth, std::size_t count)
 {
   rclrt_core::LinuxPlatform platform;
@@ -136,8 +136,8 @@ struct ThreadCost
   double resident_bytes;
 };
 
-/// Of the isolated model with kThreads groups, while it spins, less that of one with one group. The
-/// threads of a pool are the same ones.
+/// Measures the isolated model with kThreads groups, while it spins, less that with one group.
+/// A pool has such threads, too.
 ThreadCost cost_of_thread(const rclrt_rcl::ExecutorOptions & options)
 {
   const auto measure = [&options](std::size_t threads) {

@@ -37,7 +37,7 @@ struct Options
   std::size_t warm_up = 10;
 };
 
-/// Of one timer. One thread at a time adds to it: its group is mutually exclusive, and that orders them.
+/// One timer's starts. One thread at a time adds to it: its mutually exclusive group orders them.
 struct alignas(64) Series
 {
   std::size_t seen = 0;
@@ -54,7 +54,7 @@ std::unique_ptr<rclrt_rcl::Executor> make_executor(const Options & options)
   return rclrt_baselines::executor_by_name(options.executor, options.timers);
 }
 
-/// Of the thread that it is called on, e.g. "fifo 50".
+/// What the calling thread has, e.g. "fifo 50".
 std::string in_force()
 {
   rclrt_core::LinuxPlatform platform;

@@ -67,7 +67,7 @@ chains:
   - {name: c, callbacks: [t, s], semantics: latency, deadline_ms: 20}
 """
 BOUND = 3
-"""Of t, ms: its work, and what is stolen in a window."""
+"""The bound of t, ms: its work, and what is stolen in a window."""
 
 
 def job(name: str, release: int, start: int, end: int, cpu: int, **more: object) -> Seen:
@@ -262,7 +262,7 @@ def test_an_instance_that_had_its_time_and_did_not_come_is_a_miss(
 def test_misses_beside_other_programs_in_real_time_are_explained_one_by_one() -> None:
     for spans, explained in (
         ([], 0),
-        ([(100, 200, 29)], 0),  # Of 30 that it was late.
+        ([(100, 200, 29)], 0),  # It was late by 30.
         ([(100, 200, 30)], 1),
         ([(400, 900, 300)], 0),  # Later on.
         ([(100, 150, 60)], 1),

@@ -399,7 +399,7 @@ protected:
     }
   }
 
-  /// Of 1000 dispatches.
+  /// What 1000 dispatches cost.
   struct Cost
   {
     uint64_t allocations = 0;

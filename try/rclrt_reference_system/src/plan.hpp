@@ -20,7 +20,7 @@ enum class PolicyChoice : uint8_t
 {
   kFifo,               ///< no priorities
   kRateMonotonic,      ///< sensors by period, everything else from upstream [Teper25 §VIII-C]
-  kDeadlineMonotonic,  ///< the same by relative deadline
+  kDeadlineMonotonic,  ///< rate-monotonic, but by relative deadline
   kEdf,                ///< absolute deadlines, inherited along the graph [ROSRT §V-B]
   kHotPathHighest,     ///< rate-monotonic, and the hot path above all others [ROSRT §V-B]
 };

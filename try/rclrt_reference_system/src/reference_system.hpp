@@ -32,7 +32,7 @@ struct RunningCallback
   const JobLog * log = nullptr;
   /// Asked for; nothing if the policy is unchanged.
   rclrt_core::Attributes asked;
-  /// Of the thread that ran the first job, read back from the OS inside the callback.
+  /// What the thread had that ran the first job, read back from the OS inside the callback.
   rclrt_core::Attributes in_force;
   bool has_run = false;
 };

@@ -150,7 +150,7 @@ hot: roots: [Camera] => 'sink' is missing
 hot: roots: [a, b, c, d, e, f, g, h, i], sink: C => at most 8 roots
 )";
 
-/// As above, with each of the words before ";" in place of "$".
+/// Rows as those above, with each of the words before ";" in place of "$".
 constexpr char kRefusedWords[] = R"(
 1st a-b "" "ä" a/b ; NODES: - {name: $, kind: sensor, period_ms: 5, output: a} => 4:10: node 1: name
 / a//b a/ "" ~x a/1 "{node}" ; NODES: - {name: A, kind: sensor, period_ms: 5, output: $} => 4:49: sensor 'A': output

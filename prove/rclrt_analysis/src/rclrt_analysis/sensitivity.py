@@ -27,7 +27,7 @@ LINES = 3
 """How often a straight line may mislead a search before it goes on by bisection."""
 
 STEPS_OF_PERIODS = 12
-"""The same of periods: bounds leap when one more job fits into a window, so lines tell nothing."""
+"""STEPS for periods: bounds leap when one more job fits into a window, so lines tell nothing."""
 
 ROOM = 0.01
 """Under EDF an answer may leave so much of a core free."""

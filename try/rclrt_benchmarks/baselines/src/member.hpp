@@ -44,7 +44,7 @@ public:
   const std::shared_ptr<GroupState> group;
   const bool is_timer;
   const std::vector<rclrt_rcl::WaitHandle> handles;
-  /// Of a timer; null while it is not driven. Written before the member is known to others.
+  /// For a timer; null while it is not driven. Written before the member is known to others.
   std::shared_ptr<RclTimer> timer;
   /// Set when the entity leaves the executor; read before each run.
   std::atomic<bool> is_removed{false};

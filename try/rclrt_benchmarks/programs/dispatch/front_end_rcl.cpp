@@ -211,7 +211,7 @@ std::vector<Variant> executors()
     variant(
       "preemptive", Threads::kSeveral, false,
       [] { return std::make_unique<rclrt_rcl::PreemptiveExecutor>(); }),
-    // The same by deadline instead of priority, on whatever kernel.
+    // Orders by deadline instead of priority, on whatever kernel.
     variant(
       "preemptive_edf", Threads::kSeveral, false,
       [] {

@@ -22,7 +22,7 @@ namespace dispatch
 class Slice
 {
 public:
-  /// Of each subscription, the first `warm_up` samples are thrown away.
+  /// The first `warm_up` samples of each subscription are thrown away.
   Slice(std::size_t subscriptions, std::size_t warm_up, std::size_t samples)
   : warm_up_(warm_up), samples_(samples), series_(subscriptions)
   {
@@ -62,7 +62,7 @@ public:
     return done_.load() != 0;
   }
 
-  /// Of all subscriptions together. Only after all threads that add have stopped.
+  /// All subscriptions' delays. To be called when all threads that add have stopped.
   std::vector<int64_t> delays_ns() const
   {
     std::vector<int64_t> all;
@@ -72,7 +72,7 @@ public:
     return all;
   }
 
-  /// Of all subscriptions together: how many messages were published from the first sample to the last. The same calls.
+  /// How many messages to all subscriptions were published from first to last sample. Called then.
   int64_t published() const
   {
     int64_t all = 0;

@@ -24,8 +24,8 @@ constexpr int kWorkerPriority = 50;
 /// So that a worker does not preempt the thread of the middleware that has woken it.
 constexpr int kMiddlewarePriority = 51;
 
-/// Of a front end, which makes them: `active` subscriptions to one topic, each in an exclusive group of
-/// its own, and `idle` ones to topics that nobody publishes, together in another.
+/// A front end makes it: `active` subscriptions to one topic, each in its own exclusive group,
+/// and `idle` ones to topics that nobody publishes, together in another.
 class Receiver
 {
 public:
@@ -80,7 +80,7 @@ using Execute = std::function<void(Receiver &, std::size_t subscription)>;
 /// The second kind, `execute` in place of a bare take.
 Variant handover_floor(const std::string & name, bool realtime, const Execute & execute = {});
 
-// Of the front end this program is linked with:
+// The front end this program is linked with defines these:
 
 /// Before everything else; returns what has to live until the end.
 std::shared_ptr<void> start_up();
@@ -91,7 +91,7 @@ std::vector<Variant> executors();
 
 /// The threads of the middleware as they are now, e.g. "fifo 51 x 9"; for the record.
 std::string middleware_in_force();
-/// Of all other threads of this process.
+/// All other threads of this process.
 std::string others_in_force();
 
 /// Above the workers while it exists, SCHED_OTHER afterwards. Errors: refused.

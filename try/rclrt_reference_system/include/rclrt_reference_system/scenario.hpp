@@ -82,7 +82,7 @@ constexpr std::size_t kMaxHotPathRoots = 8;
 /// Read `path` for a machine with `cpu_count` CPUs, numbered from 0. On error `scenario` is unchanged.
 rclrt_core::Status load_scenario(const std::string & path, int cpu_count, Scenario * scenario);
 
-/// The same for a text; errors call it `source`.
+/// Read a text; errors call it `source`.
 rclrt_core::Status parse_scenario(
   const std::string & text, const std::string & source, int cpu_count, Scenario * scenario);
 

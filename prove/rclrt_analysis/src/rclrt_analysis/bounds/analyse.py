@@ -119,7 +119,7 @@ def _tell_overloads(system: System, units: Iterable[Unit], responses: dict[str, 
     late = {name for name, local in responses.items() if local.response is None}
     if not late:
         return
-    rate: dict[str, float] = {}  # Of those with a bound, but for what pairs messages.
+    rate: dict[str, float] = {}  # For callbacks with a bound that pair no messages.
     for callback in (system.callback_of[name] for name in system.topological):
         if callback.name not in late and not callback.wants_all:
             senders = system.triggered_by(callback)

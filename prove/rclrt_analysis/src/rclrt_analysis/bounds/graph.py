@@ -53,7 +53,7 @@ MAX_PAIRS = 1 << 16
 """Callbacks times origins that lead to them."""
 
 MAX_NUMBERS = 1 << 23
-"""The same, times periods (with their jitter) of origins."""
+"""Callbacks times periods (with their jitter) of origins that lead to them."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def _shape(unit: Unit, arrivals: Arrivals, preemptive: bool, any_order: bool) ->
     urgency = np.array([unit.urgency[c.name] for c in unit.in_order], dtype=np.int64)
     shape = Shape(urgency, _overtaking(unit, urgency) | any_order)
     window = unit.system.longest_period
-    expected: list[float] = []  # Of each callback: its releases in a window, with stored inputs.
+    expected: list[float] = []  # By callback: releases in a window, with stored inputs.
     origins = 0
     groups: dict[tuple[str, str], list[int]] = {}
     for x, callback in enumerate(unit.in_order):
@@ -335,7 +335,7 @@ def _add_ways(shape: Shape, unit: Unit, preemptive: bool) -> None:
         # A message from elsewhere may complete one that was stored before the origin's release.
         stored = callback.wants_all and any(unit.outside(topic) for topic in callback.triggers)
         spend(ITEM * sum(len(ways[p]) for p in shape.parents[x]))
-        # Of messages that wait for others, those of the inputs that do not count come in as well.
+        # If messages wait for others, those of the inputs that do not count come in as well.
         for p in shape.parents[x]:
             # A message leaves as soon as p may publish; x begins at once if it preempts p, else
             # after p.
@@ -505,7 +505,7 @@ def _local(graph: Graph, x: int, callback: Callback, rows: list[Row]) -> Local:
         total = (row.from_grid if origin.timer else row.response) + origin.wake
         name = graph.unit.in_order[origin.entry].name
         prefix[name] = max(prefix.get(name, 0), total)
-        # Of several inputs one from outside may be the last.
+        # If there are several inputs, one from outside may be the last.
         mine = graph.unit.woken(callback, row.response - way.release)
         if mine > response:
             worst, response = row, mine

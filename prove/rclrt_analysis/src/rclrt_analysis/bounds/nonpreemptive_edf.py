@@ -33,7 +33,7 @@ SPANS = 2_000
 """In `exact`: beyond these limits the time of all deadlines is divided into so many spans."""
 
 COARSER = 8
-"""Of so many deadlines the first is looked at before: a search for the others begins there."""
+"""A coarse search looks at one of so many deadlines: the search for the others begins there."""
 
 BLOCK = 1 << 20
 """Numbers in one array at most."""

@@ -56,7 +56,7 @@ def may_precede(callbacks: Sequence[Callback], distro: str) -> Bools:
     """
     kind = np.array([ORDER[callback.kind] for callback in callbacks])
     number = np.arange(len(callbacks))
-    among = number[None, :] < number[:, None]  # Of those of the same kind.
+    among = number[None, :] < number[:, None]  # Among callbacks of one kind.
     if distro in IN_ANY_ORDER:
         among |= among.T
     elif distro in GROUPS_IN_ANY_ORDER:

@@ -99,7 +99,7 @@ class Plan:
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:
-        """Those of the model: without the releases of the timer thread."""
+        """The model's callbacks, without the releases of the timer thread."""
         known = self.opening.system.callback_of
         return tuple(c for c in self.system.callbacks if c.name in known)
 

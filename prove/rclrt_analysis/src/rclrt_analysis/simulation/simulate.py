@@ -125,7 +125,7 @@ class Clock:
         work += self._dispatch
         deadline = nominal + callback.deadline if callback.deadline else 2**62
         if sources and not callback.deadline:
-            deadline = sources[-1].deadline  # That of the job that published.
+            deadline = sources[-1].deadline  # The job that published has it.
         # Anywhere in the job, if things are drawn at random; else with its last step.
         most = work if callback.publish_most is None else min(work, callback.publish_most)
         left = work - most
@@ -363,6 +363,6 @@ def run_once(
         if callback.period is not None and i not in own_timers:
             Source(clock, i)
     run = clock.go()
-    count = len(prepared.callbacks)  # Those of the middleware's threads come after them.
+    count = len(prepared.callbacks)  # The middleware's threads come after them.
     jobs = [job for job in run.jobs if job.callback < count] if system is not prepared else run.jobs
     return Run(prepared, horizon, jobs, run.skipped[:count])

@@ -81,7 +81,7 @@ class Approximate:
     def _process(self) -> None:
         while all(self._waiting):
             fronts = [waiting[0][0] for waiting in self._waiting]
-            # Of equal ones the last.
+            # If several are equal, the last one counts.
             latest = len(fronts) - 1 - fronts[::-1].index(max(fronts))
             first = min(range(len(fronts)), key=fronts.__getitem__)
             end, start = fronts[latest], fronts[first]

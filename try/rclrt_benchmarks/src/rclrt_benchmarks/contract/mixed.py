@@ -79,7 +79,7 @@ def judge(name: str, report: Report, strangers: Strangers | None = None) -> Way:
         if way.worst_ms is None or end - release > way.worst_ms * 1e6:
             way.worst_ms, window = (end - release) / 1e6, (release, end)
         way.misses -= end - release <= DEADLINE_MS * 1e6
-    # Of a timer whose jobs did not even run nothing is in the report.
+    # If the jobs of a timer did not even run, nothing is in the report.
     way.released = max(len(timely), int(seconds * 1000 / DEADLINE_MS) - 2)
     way.misses += way.released
     way.best_effort = sum(job[2] > 0 for job in jobs.get(VISION, [])) * VISION_MS / (seconds * 1000)

@@ -93,7 +93,7 @@ def _without_outliers(trace: Trace) -> Trace:
 
 
 MOST_STORE = 1_000_000
-"""Of shorter times none is an outlier, ns."""
+"""No shorter time is an outlier, ns."""
 
 
 def _chain(chain: Chain) -> str:

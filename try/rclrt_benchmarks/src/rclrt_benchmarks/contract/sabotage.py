@@ -40,7 +40,7 @@ START_NOTICE_S = 0.2
 TRANSPORT_NS = 2_000_000
 """From process to process, generously: nothing is judged here but what the watch says of damage."""
 FACTOR = 1.1
-"""Of execution times. The plan need not be proved here: that is for the other parts to show."""
+"""Execution times grow so. The plan need not be proved here: the other parts are for that."""
 LASTS_S = 120.0
 GIVES_UP_S = 10.0
 LIMIT_S = 1.0

@@ -55,7 +55,7 @@ CHAINS = (
         25,
     ),
 )
-"""Of the LiDARs the one whose data come last counts, so one of the two may never be seen."""
+"""The LiDAR whose data come last counts, so the chain of the other one may never be seen."""
 
 
 @dataclass
@@ -117,7 +117,7 @@ def _rows(watch: Watch, cpus: str, run: str) -> list[Row]:
 
 KIND = "preemptive"
 FACTOR = 1.2
-"""Of execution times."""
+"""Execution times grow so."""
 
 
 @dataclass

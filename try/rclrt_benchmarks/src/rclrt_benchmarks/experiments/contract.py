@@ -40,8 +40,8 @@ EXPLAINED = (
 )
 OTHERS = "by no more than other programs ran there in real time"
 FRACTION = 0.99
-"""Of the delays that calibration sees. What is longer the machine itself is made responsible for:
-each run has a thread above all others beside it, which notes when it was late."""
+"""Calibration takes this quantile of delays. The machine itself is made responsible for longer
+ones: each run has a thread above all others beside it, which notes when it was late."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -99,7 +99,7 @@ _LOADS = (
     Case("1000 a second", 1, 0, period_us=1000),
     Case("10000 a second", 1, 0, period_us=100),
 )
-"""Of a process with rclcpp, by turns."""
+"""A process with rclcpp has these, by turns."""
 _OF_LOADS = (
     LISTENER + "_default", HANDOVER + "_default", *(name + "_default" for name in OURS),
     "rclcpp_single", "rclcpp_events",

@@ -58,7 +58,7 @@ FLAT = 1.25
 """The ratio to single-threaded with the most callbacks, over that with the fewest above one."""
 
 MESSAGES_A_SECOND = 100
-"""Of each callback."""
+"""For each callback."""
 
 Rows = Mapping[tuple[str, int, str], Mapping[str, Any]]
 

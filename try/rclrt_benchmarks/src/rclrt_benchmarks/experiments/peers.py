@@ -61,7 +61,7 @@ class Family(NamedTuple):
 
 Tasks = Sequence[Task]
 Times = list[int | None]
-"""Of the tasks of one set; None: no bound."""
+"""Bounds of the tasks of one set; None: no bound."""
 
 FIXED = {
     "FP, preemptive": Family("isolated", "fixed_priority", ("preemptive",)),

@@ -190,7 +190,7 @@ def problems_of(of: Table, name: str) -> Iterator[str]:
     else:
         for (who, corner), value in CORNERS.items():
             worst = of.worst(name, corner, who)
-            # Of 500 samples a few need a byte more on the line: the least is compared.
+            # A few of 500 samples need a byte more on the line: the least is compared.
             yield from _near(
                 float(of.row(name, corner, who)["min_ms"]), value, f"{name} {corner} {who}"
             )

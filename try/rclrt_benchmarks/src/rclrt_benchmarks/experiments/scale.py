@@ -106,7 +106,7 @@ FIGURES = {
     "subscriptions": MESSAGE_FIGURES,
     "messages": (*MESSAGE_FIGURES, ("lost_share", "lost %", 0.01), ("sent", "sent a second", 1)),
 }
-# Of our own, from release to start: there is nobody to wake.
+# Our own engine, from release to start: there is nobody to wake.
 MAX_OWN_START_US = 3
 # A thread that looks for work when that pays, or else its CPU time over that of one that blocks.
 MAX_LOOKING_RATIO = 1.0
