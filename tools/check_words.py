@@ -6,10 +6,11 @@
     tools/check_words.py [ROOT]
 
 The glossary's table "say | not" has the names that neither pages nor the texts and comments of
-sources use; code in pages may, and identifiers. A link
-between pages needs its file and its heading, a table its head, a block of code its language: `sh`,
-each line of which is for a shell, or `console`, where lines with `$ ` are and the others are what
-it prints. Prints one line per violation; exit status 1 if there is any.
+sources use; code in pages may, and identifiers. A comment begins with what it speaks of, not with
+"Of" or "The same", and "who" refers to a word before it. A link between pages needs its file and
+its heading, a table its head, a block of code its language: `sh`, each line of which is for a
+shell, or `console`, where lines with `$ ` are and the others are what it prints. Prints one line
+per violation; exit status 1 if there is any.
 """
 
 import re
@@ -22,9 +23,16 @@ from urllib.parse import unquote
 
 GLOSSARY = "docs/glossary.md"
 PAGES = ("*.md",)
-SOURCES = ("*.py", "*.cpp", "*.hpp", "*.c", "*.h", "*.json", "*.yaml", "*.j2")
+SOURCES = (
+    "*.py", "*.cpp", "*.hpp", "*.c", "*.h", "*.json", "*.yaml", "*.j2",
+    "*.cmake", "*CMakeLists.txt", "*.sh", ".ci/run", "rclrt",
+)  # fmt: skip
 # A comment may go on in the next line.
 BETWEEN_WORDS = r"\s+(?:(?:///?|#|\*) *)?"
+# Lines of comments below each other are one.
+COMMENT = re.compile(r"(?:^|(?<=\s))(?:(//|# )(.*(?:\n[ \t]*\1.*)*)|(?:/\*|\"{3})(.*))", re.M)
+HEADLESS = re.compile(r"[/*<! ]*(Of|(?i:the same|that of|those of|as above|ditto))\b")
+BARE_WHO = re.compile(rf'(?:\b(?:as|by|for|from|of|than|to|with){BETWEEN_WORDS}|")who (?!in )[a-z]')
 FENCED = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 # A link, or a line that begins with a name in brackets and a colon, which is the target of links.
 LINK = re.compile(r"\]\((?!\w+:)([^)\s]+)\)|^ *\[[^\]]+\]: +(?!\w+:)(\S+)", re.M)
@@ -90,7 +98,9 @@ def check(root: Path, pages: list[Path], sources: list[Path]) -> Iterator[str]:
         if page != glossary:
             yield from _wrong_names(page.relative_to(root), prose, names)
     for source in sources:
-        yield from _wrong_names(source.relative_to(root), source.read_text("utf-8"), names)
+        text = source.read_text("utf-8")
+        yield from _wrong_names(source.relative_to(root), text, names)
+        yield from _headless(source.relative_to(root), text)
 
 
 def _wrong_blocks(where: Path, text: str) -> Iterator[str]:
@@ -108,11 +118,21 @@ def _wrong_blocks(where: Path, text: str) -> Iterator[str]:
         yield f"{where}:{line}: {why}"
 
 
+def _headless(where: Path, text: str) -> Iterator[str]:
+    for match in COMMENT.finditer(text):
+        if begin := HEADLESS.match(match[2] or match[3] or ""):
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{where}:{line}: a comment begins with '{begin[1]}': name what it speaks of"
+    for match in BARE_WHO.finditer(text if "who " in text else ""):
+        line = text.count("\n", 0, match.end()) + 1
+        yield f"{where}:{line}: 'who' refers to no word: say 'the thread that' or the like"
+
+
 def _wrong_names(where: Path, text: str, names: list[tuple[str, str]]) -> Iterator[str]:
     lower = text.lower()
     for say, name in names:
-        if name.split()[0].lower() not in lower:  # To search for each name takes seconds.
-            continue
+        if not all(word in lower for word in name.lower().split()):
+            continue  # To search for each name takes seconds.
         words = BETWEEN_WORDS.join(re.escape(word) for word in name.split())
         for match in re.finditer(rf"(?<![\w/.(-]){words}(?![\w/(-])", text, re.I):
             if not match[0].isupper():  # A constant.

@@ -232,6 +232,9 @@ LANGUAGES = (
 )  # fmt: skip
 NO_END = "the end of a block has text behind it, so the block does not end there"
 OF_SHELL = "a block is sh if all of it is for a shell, console if lines with '$ ' are"
+NAME = "say 'timer thread', not 'clock thread'"
+HEADLESS = "a comment begins with '@': name what it speaks of"
+NOBODY = "'who' refers to no word: say 'the thread that' or the like"
 
 
 def page(tmp_path: Path, text: str) -> tuple[int, str]:
@@ -267,9 +270,29 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, says: s
     assert page(tmp_path, text) == (1, says + "\n")
 
 
-def test_comments_of_sources_use_no_other_names_either(tmp_path: Path) -> None:
-    (tmp_path / "a.cpp").write_text("int ticker(int TICKER);  // the clock\n// thread\n")
-    assert page(tmp_path, "") == (1, "a.cpp:1: say 'timer thread', not 'clock thread'\n")
+@pytest.mark.parametrize(
+    ("text", "word", "says"),
+    [
+        ("int a(int TICKER);  // @\n// thread\n", "the clock", f"1: {NAME}"),
+        ("// A.\n// Of b.\n\n/// @ c.\n", "Of", f"4: {HEADLESS}"),
+        ("int a;  /* @. */\n", "The same", f"1: {HEADLESS}"),
+        ('"""@ b."""\n', "Those of", f"1: {HEADLESS}"),
+        ("# A.\nb = 1  # @ c\n", "that of", f"2: {HEADLESS}"),
+        ("/// @.\n", "As above", f"1: {HEADLESS}"),
+        ("// @.\n", "Ditto", f"1: {HEADLESS}"),
+        ("// It is held by\n// @ waits.\n", "who", f"2: {NOBODY}"),
+        ('a(b, "@ waits is told");\n', "who", f"1: {NOBODY}"),
+    ],
+)
+def test_sources_are_checked_as_well(tmp_path: Path, text: str, word: str, says: str) -> None:
+    (tmp_path / "a.cpp").write_text(text.replace("@", word))
+    assert page(tmp_path, "") == (1, f"a.cpp:{says.replace('@', word)}\n")
+
+
+def test_what_may_begin_a_comment_or_follow_a_preposition(tmp_path: Path) -> None:
+    right = "int a;  // of b\n// Offers a thread that asks who waits.\n[b for who in c];\n"
+    (tmp_path / "a.cpp").write_text(right)
+    assert page(tmp_path, "") == (0, "words: 2 pages, none wrong\n")
 
 
 @pytest.mark.parametrize(
