@@ -50,12 +50,6 @@ EVENTS = "{name: e, kind: priority_events}"
 ISOLATED = "{name: e, kind: isolated}"
 
 
-def test_preemptive_response_times_of_the_textbook() -> None:
-    # Burns and Wellings, task set of table 11.4.
-    tasks = make_taskset([3, 3, 5], [7, 12, 20])
-    assert fixed_priority.preemptive(tasks).response.tolist() == [3, 6, 20]
-
-
 def test_preemptive_response_times_beyond_the_period_need_every_job() -> None:
     # Lehoczky 1990: the fifth job of the second task is the worst.
     tasks = make_taskset([26, 62], [70, 100])

@@ -10,6 +10,7 @@ below an exact or a seen figure.
 
 import argparse
 import contextlib
+import functools
 import importlib
 import io
 import os
@@ -185,13 +186,19 @@ def ask(sets: Sequence[Tasks], supplies: Sequence[tuple[int, int]] = ()) -> list
     return found
 
 
+@functools.lru_cache(maxsize=4)
+def _said(sets: tuple[tuple[Task, ...], ...]) -> list[dict[str, Times]]:
+    """Return what `ask` does. Most families have the same sets, which are analysed in all ways."""
+    return ask([list(tasks) for tasks in sets])
+
+
 def _crate(family: Family, sets: Sequence[Tasks]) -> list[Times]:
     def least(every: tuple[int | None, ...]) -> int | None:
         return min((one for one in every if one is not None), default=None)
 
     return [
         [least(every) for every in zip(*(said[name] for name in family.crate), strict=True)]
-        for said in ask(sets)
+        for said in _said(tuple(map(tuple, sets)))
     ]
 
 
