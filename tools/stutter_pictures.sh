@@ -29,7 +29,7 @@ for ((i = 0; i < 2 * $(nproc); ++i)); do
 done
 rclrt=${RCLRT:-./rclrt}
 $rclrt observe -o "$folder/stutters" -- bash -c 'run --executor wait_set_single'
-$rclrt trace advise "$folder/stutters" || [[ $? -eq 1 ]]  # Not all bounds are below their periods.
+$rclrt trace advise "$folder/stutters" || [[ $? -eq 1 ]]  # 1: a bound exceeds its period.
 RCLRT_TRACE=$folder/helped run --executor preemptive --config "$folder/stutters/rclrt.yaml"
 callback=/ObjectCollisionEstimator/subscription/EuclideanClusterDetector
 for name in stutters helped; do

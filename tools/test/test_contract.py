@@ -236,7 +236,7 @@ def test_all_that_our_code_takes_from_one_release_alone_is_in_the_data() -> None
 
 
 def test_each_executor_of_rclcpp_that_our_code_knows_has_a_page_for_who_leaves_it() -> None:
-    """Those whose declarations we rely on, and those whose calls a preloaded library takes."""
+    """We rely on declarations of some of them, and a preloaded library takes calls of others."""
     relied_on = (ROOT / "tools/requirements/contract.txt").read_text(encoding="utf-8")
     taken = (ROOT / "see/rclrt_probe/src/executors.cpp").read_text(encoding="utf-8")
     known = {*re.findall(r"^\[(\w+Executor) in rclcpp/", relied_on, re.M)}

@@ -305,7 +305,7 @@ def test_another_user_takes_what_is_there_and_is_told_what_is_not(
     for path in (ROOT / "rclrt", sys.executable):
         if subprocess.run(["test", "-r", path], user=nobody.pw_uid, check=False).returncode != 0:
             pytest.skip(f"another user may not read {path}")
-    # Not in pytest's own folder, which is closed to others again whenever another pytest begins.
+    # pytest's own folder is closed to others again whenever another pytest begins.
     folder = Path(tempfile.mkdtemp())
     request.addfinalizer(lambda: shutil.rmtree(folder))
     folder.chmod(0o755)

@@ -163,7 +163,7 @@ TEST(TimerThread, has_the_attributes_that_were_asked_for_last_also_if_it_was_jus
   EXPECT_EQ(priority, 60);
 }
 
-/// As FifoBands of one process; what is asked of it besides is counted.
+/// FifoBands of one process, which also counts what is asked of it.
 class WatchedBands final : public DeadlineScheduler
 {
 public:

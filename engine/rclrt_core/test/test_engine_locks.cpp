@@ -69,7 +69,7 @@ TEST_P(PreemptedNotifier, inside_the_wake_up_does_not_hold_up_a_more_urgent_rele
   EXPECT_EQ(run(Point::kWakeOne, {true, true}).at(0), "3-3-4 high");
 }
 
-// So that the tests above can fail.
+// Shows that the tests above can fail.
 TEST_P(PreemptedNotifier, holds_up_a_more_urgent_release_if_the_lock_lends_no_urgency)
 {
   const std::string high = run(Point::kUnlock, {true, false}).at(0);
@@ -197,7 +197,7 @@ TEST_P(RandomReleases, run_no_less_urgent_job_also_while_a_waker_is_held_up_in_i
   }
 }
 
-// So that the tests above can fail.
+// Shows that the tests above can fail.
 TEST_P(RandomReleases, run_less_urgent_jobs_before_if_the_lock_lends_no_urgency)
 {
   int64_t longest = 0;

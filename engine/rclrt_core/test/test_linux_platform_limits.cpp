@@ -64,7 +64,7 @@ Attributes fifo(int priority)
   return attributes;
 }
 
-// To be read by the parent: whether apply() refused, and how that is explained.
+// Writes for the parent whether apply() refused, and how that is explained.
 [[noreturn]] void apply_and_explain(const Attributes & attributes)
 {
   LinuxPlatform platform;

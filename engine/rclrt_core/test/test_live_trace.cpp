@@ -159,7 +159,7 @@ struct Program
   uint64_t wanted = 0;
 };
 
-/// So many programs begin, run these jobs and are killed, one after the other. Returns the process of the last one.
+/// Programs begin, run these jobs and are killed, one by one. Returns the process of the last one.
 pid_t be_killed(int programs, uint64_t jobs = 0)
 {
   pid_t child = 0;

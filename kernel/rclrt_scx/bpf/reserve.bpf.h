@@ -30,7 +30,7 @@ static void charge(struct task_struct *p, struct thread *t, struct rclrt_scx_cpu
 	if (c && t->in_reserve) {
 		c->reserve_left_ns -= min(c->reserve_left_ns, had);
 		if (c->reserve_left_ns < fair_slice_ns / 8)
-			c->reserve_left_ns = 0; /* Not worth the switch. */
+			c->reserve_left_ns = 0; /* So little is not worth the switch. */
 	}
 	if (c && (!t->urgent || t->in_reserve))
 		c->fair_ns = any_deadline_waits(c) ? bpf_ktime_get_ns() : 0;

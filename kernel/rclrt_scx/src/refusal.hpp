@@ -31,7 +31,7 @@ struct Facts
 /// Finds out the facts for this process. Asks the kernel; opens nothing that stays open.
 Facts facts_of_this_machine();
 
-/// That the kernel has no sched_ext, or that this cannot be seen from here.
+/// Says that the kernel has no sched_ext, or that this cannot be seen from here.
 std::string no_sched_ext(const Facts & facts);
 
 /// Empty, or why loading cannot work: what the kernel lacks, what this process may not, or that a scheduler is in force.

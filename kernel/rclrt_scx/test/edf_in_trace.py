@@ -115,7 +115,7 @@ class Seen:
     """How often threads with deadlines waited."""
     deadlines: int = 0
     threads: set[int] = field(default_factory=set)
-    """That ever had a deadline."""
+    """Threads that ever had a deadline."""
     longest: Inversion = Inversion(0, 0, "none")
     summed: Inversion = Inversion(0, 0, "none")
     """All of one wait beside one CPU: what comes closest to what `check` allows for its length."""

@@ -310,7 +310,7 @@ partial() {
   scx status | grep -q 'mode: partial'; result status_says_partial $?
   [ $(cat $server/runtime) != $before ]
   result partial_tunes_the_server $?
-  # Not the scenarios that wake several threads at once: the server outranks their dispatcher.
+  # Scenarios that wake several threads at once are left out: the server outranks their dispatcher.
   scx_guest an_earlier_one_preempts_when_a_timer_wakes_it a_later_one_does_not_preempt \
     a_running_one_demotes_itself_and_yields beside_a_busy_fair_thread_partial_mode_still_runs |
     sed 's/RESULT /RESULT partial_/'

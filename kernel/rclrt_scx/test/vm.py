@@ -39,7 +39,7 @@ mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mount -t debugfs debug /sys/kernel/debug
-# Not a mount, which would hide libraries whose place is below /tmp on the host.
+# A mount would hide libraries whose place is below /tmp on the host.
 chmod 1777 /tmp
 mkdir -p /dev/shm
 mount -t tmpfs shm /dev/shm

@@ -37,7 +37,7 @@ public:
   /// called when that changes.
   virtual bool wants(uint16_t object) = 0;
   virtual void data(uint16_t object, View cdr) = 0;
-  /// So many messages were lost before they could be taken.
+  /// Tells how many messages were lost before they could be taken.
   virtual void lost(uint16_t object, uint64_t count) = 0;
   /// `identity`: of the request, RCLRT_SAMPLE_IDENTITY bytes.
   virtual void request(uint16_t object, const uint8_t * identity, View cdr) = 0;

@@ -178,11 +178,11 @@ class Stack:
     participant: bytes
     representation: int
     asks_time: int
-    """So often, before it creates anything else."""
+    """How often it does, before it creates anything else."""
     stream: int
     """The stream that carries its data, and data for it."""
     at_once: int
-    """So many WRITE_DATA it puts into a message."""
+    """How many WRITE_DATA it puts into a message."""
     writer_qos: bytes
     reader_qos: bytes
     numbers: tuple[int, int, int]

@@ -357,7 +357,7 @@ TEST(Agent, a_message_that_was_taken_while_the_client_greeted_anew_is_for_its_ne
   must(rclrt_session_connect(&bench.session, 5000 * kMs));
   bench.spin_for(500);
   EXPECT_EQ(received.numbers, std::vector<uint32_t>{7});
-  // Not without bound: the reading has ended, and messages come all the same.
+  // What waits has a bound, also if the reading has ended and messages come all the same.
   ASSERT_TRUE(bench.attached->restart());
   for (int i = 0; i < 20; ++i) {
     sink->data(end->object, rclrt_agent::view_of(message));

@@ -168,7 +168,7 @@ TEST(Dispatcher, a_chain_of_a_client_goes_on_in_ros_and_back_with_its_deadline)
     const std::lock_guard lock(mutex);
     return came.size();
   };
-  // Those that go before all know each other are lost.
+  // Messages that go before all know each other are lost.
   for (int i = 0; i < 200 && count() < 10; ++i) {
     messages->trigger();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

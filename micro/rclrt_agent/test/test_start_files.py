@@ -97,7 +97,7 @@ def test_the_launch_file_starts_the_agent_on_the_line_that_it_is_told(
     assert f"<name>{node['package']}</name>" in package
     assert (PROGRAMS / node["executable"]).is_file()
     assert node["respawn"]
-    # As launch_ros puts it.
+    # launch_ros puts it so.
     command = [node["executable"], *node["arguments"], "--ros-args"]
     command += ["-r", f"__node:={node['name']}"]
     for file in node["parameters"]:

@@ -18,7 +18,7 @@ static inline void executor_leave(const struct rclrt_executor * executor, uint32
   executor->port->leave(executor->port->context, token);
 }
 
-/* Not one whose rclrt_executor_init() failed. */
+/* False if its rclrt_executor_init() failed. */
 static inline bool executor_usable(const struct rclrt_executor * executor)
 {
   return executor != NULL && executor->port != NULL;

@@ -104,7 +104,7 @@ static enum rclrt_ret copy_out_serial(
 
 const struct rclrt_daemon_framing daemon_serial = {next_serial, take_in_serial, copy_out_serial};
 
-/* As it is. */
+/* Copies the message as it is. */
 static enum rclrt_ret copy_out_plain(
   struct rclrt_daemon * daemon, const struct rclrt_slot * slot, uint8_t * to, size_t capacity,
   uint16_t * length)

@@ -20,7 +20,7 @@ FLAGS = ["-std=gnu11", "-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-
 FLAGS += ["-g1", "-ffunction-sections", "-fdata-sections"]
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 LINK = ["-nostartfiles", "--specs=nano.specs", "--specs=nosys.specs", "-Wl,--gc-sections"]
-PATIENCE_S = 60.0  # So long that only a program that has come to a halt gets there.
+PATIENCE_S = 60.0  # Only a program that has come to a halt takes so long.
 
 
 def missing() -> str:

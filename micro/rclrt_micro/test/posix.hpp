@@ -278,7 +278,7 @@ struct Echo
   }
 };
 
-// So long that only a program that has come to a halt gets there.
+// Only a program that has come to a halt takes so long.
 constexpr auto kPatience = std::chrono::seconds(60);
 
 // Sets `stop` when `done` holds, or patience is at its end.

@@ -132,7 +132,7 @@ void scribble_all(T &... storage)
 class Storage : public ::testing::Test
 {
 protected:
-  // As System does it, in storage that holds anything.
+  // System does this, in storage that holds anything.
   void SetUp() override
   {
     const rclrt_daemon_config config = system.daemon.config;

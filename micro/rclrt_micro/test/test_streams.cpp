@@ -358,7 +358,7 @@ TEST(Streams, frames_that_wait_for_their_reader_are_not_asked_for_again)
   rig.settle(950);  // several heartbeats of the agent
   EXPECT_EQ(rig.sent_by_agent.size(), 5U + 4U) << "five messages, four heartbeats, no repeats";
   EXPECT_EQ(take_all(rig.daemon, end.sink).size(), 5U);
-  // Nor those that were taken and wait for one before them.
+  // Messages that were taken and wait for one before them are not asked for, either.
   rig.to_client.faults.loss = 1;
   rig.agent.publish("t", number(5));
   rig.settle(5);

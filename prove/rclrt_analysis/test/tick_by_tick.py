@@ -50,7 +50,7 @@ class Seen:
         first = min((stamp for _, stamp in self.inputs if stamp >= self.running), default=last)
         i, best = 0, NEVER
         for event in range(first, last):
-            while best <= event:  # Those that looked later than it have it.
+            while best <= event:  # Outputs that looked later than the event have it.
                 best = max(best, ends[i][1])
                 i += 1
             found.append(ends[i - 1][0] - event)

@@ -35,7 +35,7 @@ public:
 
   /// Whether its process is known to have ended.
   bool has_ended() const;
-  /// Not one of another PID namespace that has the same number there.
+  /// False for a process of another PID namespace that has the same number there.
   bool is_of_this_process() const;
   /// Whether somebody has removed the file. What is written into it can still be read.
   bool is_removed() const;

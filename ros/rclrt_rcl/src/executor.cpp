@@ -72,7 +72,7 @@ void Executor::detach_all(bool waits)
   }
 }
 
-// Not in the constructor: the subclass that is to be interrupted does not exist yet.
+// The constructor must not call it: the subclass that is to be interrupted does not exist yet.
 void Executor::watch_shutdown()
 {
   if (on_shutdown_ == 0) {

@@ -59,7 +59,7 @@ void BaseClass::execute_subscription(const std::shared_ptr<rclcpp::SubscriptionB
 
 #if RCLRT_RCLCPP_IS_HUMBLE
 
-/// Those that tell of what is new: the nodes' first, then their groups'.
+/// Calls it for conditions that tell of what is new: the nodes' first, then their groups'.
 template <typename Call>
 void BaseClass::for_each_condition(const Call & call)
 {
@@ -109,7 +109,7 @@ void BaseClass::unwatch()
   for_each_condition([](auto & condition) { condition.set_on_trigger_callback(nullptr); });
 }
 
-/// To be taken back: a condition that calls a function wakes no thread that waits for it.
+/// It must be taken back: a condition that calls a function wakes no thread that waits for it.
 void BaseClass::listen_to(rclcpp::GuardCondition & condition)
 {
   condition.set_on_trigger_callback([notice = notice_](std::size_t) {

@@ -204,7 +204,7 @@ void Thread::end(Probe & probe, const void * key) noexcept
     return;
   }
   goes_on(probe);
-  depth_ = std::min(depth_, i);  // Those inside of it threw.
+  depth_ = std::min(depth_, i);  // The jobs inside of it threw.
   pop_job(probe);
 }
 

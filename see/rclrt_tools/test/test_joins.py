@@ -110,7 +110,7 @@ def test_an_input_that_is_only_kept_for_another_is_no_join() -> None:
     trace = run(order, lambda input_, _: input_ == 2)
     (part,) = parts_of([("e", trace)])
     assert joins_of(part) == []
-    # Nor are two that work each for itself.
+    # Two callbacks that work each for itself are no join, either.
     (part,) = parts_of([("e", run(turns(), lambda _, new: True))])
     assert joins_of(part) == []
 

@@ -302,7 +302,7 @@ TEST_P(EngineSteadyState, the_same_with_deadlines_in_force)
   EXPECT_EQ(std::system(left.c_str()), 0);
 }
 
-/// Those that are not believed are told once, while it warms up.
+/// Stamps that are not believed are told once, while it warms up.
 TEST_P(EngineSteadyState, the_same_with_deadlines_from_stamps_that_are_believed_or_not)
 {
   std::shared_ptr<rclrt_core::Group> group;

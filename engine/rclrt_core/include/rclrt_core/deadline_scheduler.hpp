@@ -39,7 +39,7 @@ public:
 
   virtual ~DeadlineScheduler() = default;
 
-  /// As reports name it: "fifo bands", "sched_ext".
+  /// Reports name it so: "fifo bands", "sched_ext".
   virtual const char * name() const noexcept = 0;
   /// The least urgent attributes that go before every thread it orders. For threads that release
   /// jobs.
@@ -62,7 +62,7 @@ public:
   virtual void give_way() noexcept {}
   /// Its job is over and it is about to sleep. It keeps the scheduling class.
   virtual void stop(Slot slot) noexcept = 0;
-  /// As stop(), and the caller is about to give the thread other attributes.
+  /// Does what stop() does; the caller is about to give the thread other attributes.
   virtual void forget(Slot slot) noexcept = 0;
 
   /// CPU time by deadlines: so much is left in the period under way, and so much there is in each.

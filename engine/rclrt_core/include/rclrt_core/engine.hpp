@@ -193,7 +193,7 @@ public:
   /// Forget the callback and its waiting jobs: on return no further run starts. Never blocks; a run
   /// in progress finishes. Idempotent. Returns how many jobs have waited.
   uint64_t remove(const std::shared_ptr<Callback> & callback);
-  /// Those that are here now, in no particular order.
+  /// The callbacks that are here now, in no particular order.
   std::vector<std::shared_ptr<Callback>> callbacks() const;
   /// Change attributes of a callback from its next job on. Errors: impossible attributes, a callback of another engine
   /// or one that was removed. Not real-time safe.

@@ -124,7 +124,7 @@ public:
   /// Wake at most one thread that sleeps on `word`.
   virtual void wake_one(const std::atomic<uint32_t> & word) noexcept = 0;
 
-  /// Not set. The platform outlives it. This one wakes the thread that waits when the time comes nearer.
+  /// An alarm that is not set. The platform outlives it. This one wakes a waiter if its time nears.
   virtual std::unique_ptr<Alarm> make_alarm();
 
   virtual ThreadId current_thread() noexcept = 0;

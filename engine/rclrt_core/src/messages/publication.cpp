@@ -106,7 +106,7 @@ Publication::~Publication()
     here.wakes = Wakes();
     here.publisher = nullptr;
   }
-  // As urgent as the most urgent of those it wakes: none of them preempts it before all are awake.
+  // The thread is as urgent as the most urgent it wakes: none preempts it before all are awake.
   here.wakes.settle();
   here.wakes.wake_all();
   if (Worker * const publisher = std::exchange(here.publisher, nullptr)) {

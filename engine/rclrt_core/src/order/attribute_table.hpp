@@ -43,7 +43,7 @@ public:
     return *entries_.back();
   }
 
-  /// Not ext.
+  /// `base` has another policy than ext.
   void set_base(const Attributes & base)
   {
     base_ = base;

@@ -186,7 +186,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   {
     return std::min(urgency.sequence, backlog.front().sequence) < sequence;
   }
-  /// That its jobs take less than it costs to wake a thread, and ask for nothing.
+  /// Its jobs take less than it costs to wake a thread, and ask for nothing.
   bool is_short() const noexcept
   {
     constexpr uint32_t kShort_ns = 25'000;
@@ -245,7 +245,7 @@ struct GroupQueue
     intrusive::compare<MoreUrgent>>
     callbacks;
 
-  /// Not empty.
+  /// There must be one.
   const CallbackNode & first() const noexcept { return *callbacks.begin(); }
   CallbackNode & first() noexcept { return *callbacks.begin(); }
 };

@@ -53,7 +53,7 @@ public:
   void stop() noexcept { stop_word_.store(1, std::memory_order_release); }
   /// Under `mutex`.
   void take_stop_back() noexcept;
-  /// Not under `mutex`.
+  /// The caller does not hold `mutex`.
   void wake_who_spins() const noexcept { platform_.wake_one(stop_word_); }
   bool is_stopped() const noexcept { return stop_word_.load(std::memory_order_acquire) != 0; }
 

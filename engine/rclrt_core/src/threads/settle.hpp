@@ -154,7 +154,7 @@ private:
   bool has_loan_ = false;
   Loan loan_;
   std::atomic<uint32_t> settled_{0};
-  /// Not told yet. Relaxed: a flag, read by the thread after it has seen `settled_`.
+  /// CPUs were left out, which is not told yet. Relaxed: the thread reads it after `settled_`.
   std::atomic<bool> left_out_{false};
   /// CPUs are missing, and that was or will be told. Written like `left_out_`; relaxed: only what is told depends on it.
   std::atomic<bool> lacks_cpus_{false};
@@ -212,7 +212,7 @@ public:
   }
   /// And set the alarm: before the thread lowers itself or is moved to another CPU, after which it may wait for long.
   void unlock() noexcept;
-  /// Not under the lock: settle all; then wake all, or leave that to the thread's Publication.
+  /// Without the lock: settle all; then wake all, or leave that to the thread's Publication.
   void go() noexcept;
 
   /// Tells whose sections they are: one value a thread.

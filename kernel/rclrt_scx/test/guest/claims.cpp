@@ -85,7 +85,7 @@ SCENARIO(alone, 1, one_that_becomes_later_without_a_word_gives_way_within_a_tick
     spin_ms(40);  // No sched_yield(), and its slice is longer.
   });
   stage[1].go(2000, 10);
-  sleep_ms(200);  // Not awake before: at that, the scheduler would look.
+  sleep_ms(200);  // If this thread woke before, the scheduler would look.
   return expect(stage, "A+ B+ B- A-");
 }
 
@@ -250,7 +250,7 @@ SCENARIO(alone, 1, who_wakes_beside_a_nice_one_does_not_keep_the_others_waiting)
   return "";
 }
 
-/// To be run while `scx load` runs: in force means that every thread may have a slot.
+/// The script runs it while `scx load` runs: in force means that every thread may have a slot.
 SCENARIO(alone, 1, who_can_open_can_bind)
 {
   std::string why;

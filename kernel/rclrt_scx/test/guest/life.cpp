@@ -150,7 +150,7 @@ SCENARIO(alone, 1, a_second_bind_is_refused_and_a_released_slot_is_free)
   return slot && slots_taken() == 1 ? "" : "bound " + std::to_string(slots_taken()) + why;
 }
 
-/// As uid 1000: to be run by the script after `scx load --group rt`.
+/// The script runs it as uid 1000, after `scx load --group rt`.
 SCENARIO(alone, 1, an_unprivileged_member_of_the_group_uses_deadlines)
 {
   return as_user([]() -> std::string {

@@ -81,7 +81,7 @@ SCENARIO(order, 1, an_earlier_one_preempts_when_a_timer_wakes_it)
   });
   sleep_ms(10);
   stage[0].go(5000, 70);  // Shorter than a slice, at whose end anybody would be found.
-  sleep_ms(150);          // Not awake before: at that, the scheduler would look.
+  sleep_ms(150);          // If this thread woke before, the scheduler would look.
   return expect(stage, "B+ A+ woken B- A-");
 }
 

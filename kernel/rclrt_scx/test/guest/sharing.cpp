@@ -312,7 +312,7 @@ SCENARIO(alone, 2, a_cpu_that_is_away_is_not_chosen)
   });
   sleep_ms(10);
   stage[0].go(5000, 80);
-  sleep_ms(200);  // Not awake before: at that, the scheduler would look.
+  sleep_ms(200);  // If this thread woke before, the scheduler would look.
   const bool done = wait_all(stage.workers);
   for (int cpu = 1; cpu < cpus; ++cpu) {
     set_online(cpu, true);

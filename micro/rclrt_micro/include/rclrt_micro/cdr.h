@@ -73,7 +73,7 @@ void rclrt_write_count(struct rclrt_writer * writer, size_t count);
 void rclrt_reader_init(struct rclrt_reader * reader, const uint8_t * data, size_t size);
 void rclrt_read_align(struct rclrt_reader * reader, size_t alignment);
 void rclrt_read_bytes(struct rclrt_reader * reader, void * bytes, size_t size);
-/* Not copied: valid as long as the reader's bytes. */
+/* Copies nothing: valid as long as the reader's bytes. */
 struct rclrt_bytes rclrt_read_reference(struct rclrt_reader * reader, size_t size);
 bool rclrt_read_bool(struct rclrt_reader * reader); /* a byte other than 0 and 1 is an error */
 uint8_t rclrt_read_u8(struct rclrt_reader * reader);

@@ -100,7 +100,7 @@ struct Machine
   /// By name, "sched_rt_period_us" or "sched_rt_runtime_us"; -1 is "no limit", unset is unknown.
   std::function<std::optional<int64_t>(const std::string &)> kernel_setting;
 
-  /// Not the machine's but the process's, for files that name processes by it: ROS_DOMAIN_ID.
+  /// ROS_DOMAIN_ID of the process, for files that name processes by it.
   int64_t domain_id = 0;
 
   /// The one this program runs on, in domain 0.

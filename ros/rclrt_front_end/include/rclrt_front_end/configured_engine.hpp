@@ -217,7 +217,7 @@ private:
   /// For each inline callback, by its name: how many publishers of its topic this process has.
   std::map<std::string, LocalPublishers> inline_;
   std::map<uint32_t, RankedTimer> ranked_;  ///< by the callback's id
-  /// Those that went are there, too, as long as there is what they stand for.
+  /// Groups that went are there, too, as long as there is what they stand for.
   std::map<std::weak_ptr<const void>, std::shared_ptr<rclrt_core::Group>, std::owner_less<>>
     groups_;
   bool spinning_ = false;

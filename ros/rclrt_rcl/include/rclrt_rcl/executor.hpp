@@ -97,7 +97,7 @@ public:
   /// Error: it is not in this executor, or came with its node.
   void remove_callback_group(const std::shared_ptr<CallbackGroup> & group);
 
-  /// Those that exist now.
+  /// The groups that exist now.
   std::vector<std::shared_ptr<CallbackGroup>> callback_groups() const;
   std::vector<std::shared_ptr<CallbackGroup>> manually_added_callback_groups() const;
   std::vector<std::shared_ptr<CallbackGroup>> automatically_added_callback_groups() const;

@@ -166,7 +166,7 @@ public:
   std::shared_ptr<CallbackGroup> create_callback_group(
     CallbackGroupType type, const CallbackGroupOptions & options = {});
   const std::shared_ptr<CallbackGroup> & default_callback_group() const noexcept;
-  /// Those that exist now.
+  /// The groups that exist now.
   std::vector<std::shared_ptr<CallbackGroup>> callback_groups() const;
 
   /// Publishers of a topic, as far as they are known here now.

@@ -22,7 +22,7 @@ def number_from(least: float, most: float, unit: str) -> Callable[[str], float]:
 
     def number(text: str) -> float:
         value = float(text)
-        if not least <= value <= most:  # Nor is it "nan".
+        if not least <= value <= most:  # This refuses "nan" as well.
             raise argparse.ArgumentTypeError(f"{text} is not from {least:g} to {most:g} {unit}")
         return value
 

@@ -23,7 +23,7 @@ constexpr std::size_t kStack = std::size_t{256} * 1024;
 // However often others say that somebody has come.
 constexpr auto kBetweenScans = std::chrono::milliseconds(50);
 
-// Not private to the process: others wake.
+// The futex is not private to the process: other processes wake.
 void sleep_on(const std::atomic<uint32_t> & word, uint32_t seen, Duration at_most) noexcept
 {
 #ifdef RCLRT_SANITIZE_thread
@@ -128,7 +128,7 @@ void EdfNeighbours::stop() noexcept
   region_ = nullptr;
 }
 
-// That we have come or gone.
+// Tells all neighbours that this process has come or gone.
 void EdfNeighbours::tell_all() noexcept
 {
   for (const auto & neighbour : neighbours_) {

@@ -92,7 +92,7 @@ public:
   /// True: `process` is gone, and its jobs are out of the table.
   bool drop_if_gone(uint32_t process, EdfTable & table) noexcept;
 
-  // Not under the lock.
+  // The caller does not hold the lock.
 
   std::vector<Finding> findings() const;
 

@@ -127,7 +127,7 @@ public:
   /// Let time pass until `time`, at most next_event().
   void advance(TimePoint time);
 
-  /// As SimPlatform::schedule().
+  /// Does what SimPlatform::schedule() does.
   std::vector<std::string> schedule() const;
   /// What each live thread waits for: "'a' joins 'b'; 'c' waits on a word".
   std::string describe_threads() const;

@@ -35,7 +35,7 @@ public:
   Lock lock() { return Lock(mutex_); }
   /// The calling virtual thread; nullptr when the caller is not one of this sim.
   sim::VirtualThread * self() const;
-  /// As self(), but ends the process with a message when the caller is not one of this sim.
+  /// self(), which ends the process with a message if the caller is not a thread of this sim.
   sim::VirtualThread & self_or_abort(const char * call) const;
 
   Status run(std::function<void()> main_body, Duration limit);

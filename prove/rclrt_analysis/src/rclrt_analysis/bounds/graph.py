@@ -142,7 +142,7 @@ class Shape:
             self.check_size(pairs)
             self.jobs.append(jobs)
             self.stored.append(self.once[x] + sum(self.stored[p] for p in mine))
-        # Those with children, each before those that release it.
+        # Jobs with children, each before those that release it.
         self.inner = [x for x in reversed(range(len(self.jobs))) if self.children[x]]
 
     def check_size(self, pairs: int, spans: int = 1) -> None:

@@ -103,7 +103,7 @@ class Unit:
 
     @property
     def timers(self) -> list[Callback]:
-        """Those that a timer thread releases."""
+        """The callbacks that a timer thread releases."""
         return [callback for callback in self.callbacks if callback.kind is Kind.TIMER]
 
     @property

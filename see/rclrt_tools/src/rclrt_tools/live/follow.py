@@ -124,7 +124,7 @@ class Tail(_Growing):
             kind, length = layout.CHUNK.unpack(self._read(self._at, layout.CHUNK.size))
             content = self._at + layout.CHUNK.size
             if kind == layout.CHUNK_NONE or content + length > size:
-                break  # Not yet written, or not yet all of it.
+                break  # It is not yet written as a whole.
             self._at = content + length + (-length % 8)
             if kind == layout.CHUNK_RECORDS:
                 count = length // RECORD.itemsize

@@ -99,7 +99,7 @@ class Snapshot:
 
     @property
     def followed(self) -> list[Watched]:
-        """Those that `recent` belongs to."""
+        """The executors that `recent` belongs to."""
         return [one for one in self.executors if one.followed]
 
 
