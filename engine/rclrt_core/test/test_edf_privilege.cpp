@@ -377,7 +377,6 @@ protected:
     }
     return files;
   }
-  /// Whether deadlines order the threads of one program.
   static void expect_order_within(EdfProgram & program)
   {
     ASSERT_TRUE(program.made.ok()) << program.made.message();

@@ -303,7 +303,6 @@ constexpr int32_t kHighest = 49;
 class Region : public ::testing::Test
 {
 protected:
-  /// `count` jobs, all with the same numbers.
   void tell(uint32_t count, int64_t value)
   {
     EdfPublished jobs[EdfCopy::kMaxJobs];

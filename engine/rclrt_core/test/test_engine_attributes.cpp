@@ -264,7 +264,6 @@ TEST(Attributes, can_be_changed_while_spinning_from_the_next_job_on)
   EXPECT_EQ(seen.priority, 77);
 }
 
-/// Spin on a thread that is fifo 50.
 void run_on_an_urgent_thread(EngineOnSim & engine, const std::function<void()> & script)
 {
   engine.spinner = fifo(50);

@@ -50,14 +50,12 @@ struct Timer : EngineOnSim
     plan.timer = timer;
     return with(plan);
   }
-  /// Adds a timer callback, each job of which does this.
   void does(std::function<void()> body, const TimerOptions & timer, uint32_t depth = 1)
   {
     CallbackOptions options = EngineOnSim::does(callback_options("timer", {}), std::move(body));
     options.depth = depth;
     add_timer(options, timer);
   }
-  /// A clock that is told when it has advanced.
   ClockId add_told_clock()
   {
     return told_clock = engine.add_clock([this] { return ros_now_ns; });

@@ -28,7 +28,6 @@ std::string spec()
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// From a heading to the next one.
 std::string section(const std::string & heading)
 {
   const std::string text = spec();

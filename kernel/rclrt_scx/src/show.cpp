@@ -27,7 +27,6 @@ int64_t now_ns()
   return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
 }
 
-/// A deadline as seen from now, in milliseconds.
 std::string from_now(int64_t deadline_ns, int64_t now)
 {
   if (deadline_ns <= RCLRT_SCX_NO_DEADLINE) {

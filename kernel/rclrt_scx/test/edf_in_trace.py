@@ -112,7 +112,6 @@ class Seen:
     switches: int = 0
     """To threads with deadlines."""
     waits: int = 0
-    """How often threads with deadlines waited."""
     deadlines: int = 0
     threads: set[int] = field(default_factory=set)
     """Threads that ever had a deadline."""

@@ -157,7 +157,6 @@ def _initial_file_system(
 
 
 def linked(program: Path) -> list[str]:
-    """Return the libraries that a program is linked with."""
     listed = subprocess.run(
         ["ldd", str(program)], capture_output=True, text=True, check=False
     ).stdout

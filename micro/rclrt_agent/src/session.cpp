@@ -353,7 +353,6 @@ Incoming & Session::incoming(uint8_t stream)
   return incoming_.try_emplace(stream, stream, storage_).first->second;
 }
 
-// One submessage of the part at hand.
 void Session::handle_part(int * budget)
 {
   rclrt_submessage sub;

@@ -95,7 +95,6 @@ public:
   {
     ASSERT_EQ(::write(master_.get(), bytes, size), static_cast<ssize_t>(size));
   }
-  // `client`: its address.
   static Bytes frame(const Bytes & message, uint8_t client = 1)
   {
     rclrt_frame_encoder encoder;

@@ -230,7 +230,6 @@ static enum rclrt_ret check(
   /* The longest frame: a flag, and everything behind it stuffed. */
   const uint32_t ring = 2U * (message + 6U) + 1U;
   const bool datagrams = config->framing == RCLRT_FRAMING_DATAGRAM && config->input != NULL;
-  /* A ring counts only if its size is a power of two. */
   const uint32_t usable = is_power_of_two(config->ring_size) ? config->ring_size : 0;
   const bool found =
     is_short(shortage, "node_count", config->node_count, 1) ||

@@ -317,7 +317,6 @@ void rclrt_session_handle(struct rclrt_session * session)
   }
 }
 
-/* Until it is on, or `deadline_ns`. */
 static enum rclrt_ret wait_connected(struct rclrt_session * session, uint64_t deadline_ns)
 {
   session->failure = RCLRT_OK;

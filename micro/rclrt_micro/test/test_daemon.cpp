@@ -371,7 +371,6 @@ struct Reception
   Reader urgent, other;
 };
 
-// A DATA message on stream 0.
 Agent::Bytes data(uint8_t object, uint8_t value, size_t size = 4)
 {
   return message_of(0, 0, {data_for(object, value, size)});

@@ -11,7 +11,6 @@
 
 namespace
 {
-// A DATA message with the number of the message.
 Agent::Bytes data_on(uint8_t stream, uint16_t sequence, uint8_t object = 0x16)
 {
   return message_of(stream, sequence, {data_for(object, low_byte(sequence))});
@@ -238,7 +237,6 @@ struct Readers
     return ret == RCLRT_OK ? message.submessages.data[0] : -1;
   }
 
-  // A message with these parts.
   void receive(uint8_t stream, uint16_t sequence, const std::vector<Agent::Bytes> & parts)
   {
     rig.receive(message_of(stream, sequence, parts));

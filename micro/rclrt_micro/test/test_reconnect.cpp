@@ -206,7 +206,6 @@ protected:
     FAIL() << "no greeting was sent";
   }
 
-  // The session was lost once, by this, and is back.
   void expect_lost_and_back(uint8_t by)
   {
     EXPECT_EQ(system->events, lost_and_back);

@@ -22,7 +22,6 @@ struct Endpoint
     rig.open(id);
     rig.to_agent.faults = rig.to_client.faults = rig.options.faults;
   }
-  // The numbers that have come.
   std::vector<uint32_t> take()
   {
     std::vector<uint32_t> numbers;

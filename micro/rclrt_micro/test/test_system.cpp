@@ -169,7 +169,6 @@ TEST(System, has_room_for_bytes_that_are_read_only_if_the_line_is_polled)
   EXPECT_EQ(system_without_long_messages()->config->input_size, 128);
 }
 
-// In virtual time.
 TEST(System, the_time_for_its_start_is_for_greeting_and_node_together)
 {
   for (const uint64_t timeout : {300 * kMs, 4000 * kMs}) {

@@ -94,7 +94,6 @@ def test_a_plan_has_budgets_and_says_what_they_keep_apart(tmp_path: Path) -> Non
     path = tmp_path / "plan.yaml"
     path.write_text(text, encoding="utf-8")
     assert analyse(applied(opening(tmp_path, ROBOT), read_plan(path))).met
-    # Without `may_use` there are none.
     assert not plan(tmp_path, ROBOT.replace("may_use: [budgets]\n", "")).budgets
 
 

@@ -185,7 +185,6 @@ TEST(ConfiguredEngine, has_no_inline_callbacks_but_subscriptions)
   }
 }
 
-/// As with a middleware whose threads are not known by name.
 TEST(ConfiguredEngine, says_so_when_it_finds_no_thread_of_the_middleware_to_put_above_its_callbacks)
 {
   rclrt_core::SimPlatform sim;

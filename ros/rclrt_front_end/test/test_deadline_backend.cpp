@@ -44,7 +44,6 @@ rclrt_core::GroupOptions group(const std::string & name)
   return options;
 }
 
-/// A thread that is one of the middleware's, by its name.
 class MiddlewareThread
 {
 public:

@@ -31,7 +31,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
-/// A scheduler of deadlines for no callback.
 class Unneeded final : public rclrt_core::DeadlineScheduler
 {
 public:

@@ -29,7 +29,6 @@ rclrt_core::TimePoint after(std::chrono::nanoseconds duration, bool zero_is_neve
 
 }  // namespace
 
-/// Claims the executor for one spin.
 class Executor::SpinGuard
 {
 public:

@@ -270,7 +270,6 @@ sighandler_t handler_of(int number)
   return action.sa_handler;
 }
 
-/// The threads of this process that serve signals.
 int threads_that_serve()
 {
   int count = 0;

@@ -252,7 +252,6 @@ protected:
     unsetenv("RCLRT_CONFIGURATION");
     timers.push_back(node->create_wall_timer(1ms, [this] { ++runs; }));
   }
-  /// The executor, with these fields of `executor` in its file.
   void make_with(const std::string & fields)
   {
     const conformance::File file(conformance::for_all("      executor: {" + fields + "}\n"));

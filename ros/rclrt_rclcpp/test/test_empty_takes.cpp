@@ -33,7 +33,6 @@ protected:
     executor = make_executor(options);
     executor->add_node(node);
   }
-  /// On this thread, until the condition holds.
   bool run_until(const std::function<bool()> & condition)
   {
     return wait_for([&] {

@@ -87,7 +87,6 @@ protected:
   // Before anything reads it. By default ROS 2 does not lend to subscriptions.
   static void SetUpTestSuite() { setenv("ROS_DISABLE_LOANED_MESSAGES", "0", 1); }
 
-  /// Publish until the condition holds.
   template <typename PublisherT, typename MessageT>
   bool publish_until(
     PublisherT & publisher, const MessageT & message, const std::function<bool()> & condition)

@@ -38,7 +38,6 @@ TEST_P(PublicationsOfRclcpp, of_a_program_that_links_the_library_are_no_finding)
   }
 }
 
-/// What a command prints.
 std::string output_of(const std::string & command)
 {
   std::string text;

@@ -44,7 +44,6 @@ class PerfettoFile:
     counters: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
 
     def on(self, name: str) -> list[Slice]:
-        """Return the slices of the tracks with a name."""
         tracks = {uuid for uuid, track in self.tracks.items() if track.name == name}
         return [one for one in self.slices if one.track in tracks]
 

@@ -125,7 +125,6 @@ def random_system(seed: int) -> System:
 
 @functools.cache
 def random_observed(seed: int) -> tuple[System, System]:
-    """Return a random system, and what is observed of it."""
     system = random_system(seed)
     traces = traces_of(system, seed, 20_000)
     return system, observed(*(trace for trace in traces if len(trace.records)))

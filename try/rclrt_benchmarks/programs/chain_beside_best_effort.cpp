@@ -60,7 +60,6 @@ constexpr milliseconds kBudget{5};      ///< of the one that runs away
 constexpr milliseconds kBudgetPeriod{50};
 constexpr microseconds kUnit{50};
 
-/// Calls `done` for each unit of work.
 template <typename Done>
 void work(nanoseconds length, Done && done)
 {

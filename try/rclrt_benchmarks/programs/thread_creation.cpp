@@ -94,7 +94,6 @@ nlohmann::json without_joining(int count)
   return samples.as_json(error);
 }
 
-/// Release a job for the pool, whose thread exists and sleeps.
 nlohmann::json to_the_pool(int count)
 {
   // The job writes the time, then the count, which releases it; the thread that measures acquires the count.

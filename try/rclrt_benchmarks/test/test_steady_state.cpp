@@ -82,7 +82,6 @@ constexpr int kByDeadline = -1;
 constexpr int kDispatches = 1000;
 constexpr std::chrono::seconds kPatience(60);
 
-/// The real one, counted.
 class CountingPlatform : public rclrt_core::LinuxPlatform
 {
 public:

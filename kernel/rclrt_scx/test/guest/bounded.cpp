@@ -196,7 +196,6 @@ void futex(std::atomic<uint32_t> & word, int operation, uint32_t value)
   syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
 }
 
-/// Wait until the word is no longer `old`.
 void wait_for(std::atomic<uint32_t> & word, uint32_t old)
 {
   while (word.load() == old) {

@@ -6,7 +6,6 @@
 include_directories("${CMAKE_CURRENT_SOURCE_DIR}/test" "${CMAKE_CURRENT_LIST_DIR}/..")
 set(conformance "${CMAKE_CURRENT_LIST_DIR}")
 
-# rclrt_add_conformance(<prefix of programs> <library>)
 function(rclrt_add_conformance prefix library)
   set(sources "")
   foreach(part IN ITEMS attributes deadlines groups message_stamps publications services spin timers trace)

@@ -40,7 +40,6 @@ protected:
     Suite::TearDown();
   }
 
-  /// `fields` of the chain; `more` lines of the file.
   void spin(const std::string & fields, const std::string & more = "")
   {
     const File file(for_all(
