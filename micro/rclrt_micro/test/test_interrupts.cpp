@@ -263,7 +263,7 @@ INSTANTIATE_TEST_SUITE_P(
   All, Bytes, ::testing::Values(kSettings[0], kSettings[3]),
   [](const auto & of) { return of.param.name; });
 
-// What daemon and executor share with interrupts, and touch outside critical sections all the same.
+// What daemon and executor share with what comes in, and touch outside critical sections as well.
 struct Exception
 {
   const char * of;
