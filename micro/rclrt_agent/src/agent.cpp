@@ -131,7 +131,7 @@ void Agent::outside_sessions(
     to.session = sub.of.create_client.session;
     std::copy(std::begin(sub.of.create_client.key), std::end(sub.of.create_client.key), to.key);
   } else if (sub.id == RCLRT_DELETE && sub.object == RCLRT_OBJECT_CLIENT && !is_none(header)) {
-    answer.id = RCLRT_STATUS;  // gone it is
+    answer.id = RCLRT_STATUS;  // It has gone.
     answer.request = sub.request;
     answer.object = sub.object;
   } else {
