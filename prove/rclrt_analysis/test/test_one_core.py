@@ -455,3 +455,18 @@ def test_ranks_that_do_not_exist_prove_nothing() -> None:
     executors = [{"name": "e", "kind": "isolated", "policy": "rm"}]
     few, many = ({"executors": executors, "callbacks": timers[:n]} for n in (50, 51))
     assert len(list(check.cores_of(few))) == 1 and not list(check.cores_of(many))
+
+
+@pytest.mark.parametrize(
+    ("model", "written"), [("wcet_ms: 1", "["), ("wcet_ms: 1e999990", ""), ("[" * 20_000, "")]
+)
+def test_files_that_no_computer_can_read_are_an_error_not_a_refusal(
+    tmp_path: Path, model: str, written: str
+) -> None:
+    timer = "{name: t, kind: timer, executor: e, period_ms: 9, wcet_ms: 1}".replace(
+        "wcet_ms: 1", model
+    )
+    text = f"executors: [{{name: e, kind: isolated}}]\ncallbacks: [{timer}]\n"
+    (tmp_path / "m.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "c.json").write_text(written * 100_000 or "{}", encoding="utf-8")
+    assert check.main([str(tmp_path / "m.yaml"), str(tmp_path / "c.json")]) == 2

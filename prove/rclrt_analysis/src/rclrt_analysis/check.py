@@ -78,7 +78,7 @@ def _ns(item: Mapping[str, Any], key: str, default: int = 0) -> int:
     if value is None:
         return default
     exact = Decimal(str(value)) * NS_PER_MS
-    if exact != int(exact) or exact < 0:
+    if not 0 <= exact < 2**62 or exact != int(exact):
         raise UncoveredError(f"{key} {value} is no whole number of ns")
     return int(exact)
 
@@ -285,6 +285,7 @@ def main(words: Sequence[str]) -> int:
         ArithmeticError,
         AttributeError,
         LookupError,
+        RecursionError,
         TypeError,
     ) as error:
         print(f"{words[0]}, {words[1]}: cannot be read: {type(error).__name__} {error}")
