@@ -5,6 +5,7 @@
 The mutation tool changes one thing at a time, puts it back, and tells what nobody noticed.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -421,3 +422,42 @@ def test_tests_that_fail_anyway_are_an_error(tmp_path: Path) -> None:
     result = mutate("--build", tmp_path, "--tests", "program", "--make", make, path)
     assert result.returncode == 2
     assert "without any change: program fails" in result.stderr
+
+
+def test_what_passed_clang_tidy_is_looked_at_when_what_it_includes_has_changed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools/tidy.py", tmp_path / "tools")
+    for name, text in {
+        "one/a.cpp": '#include "x/b.hpp"\n',
+        "one/other.cpp": "int other;\n",
+        "x/b.hpp": " # include <c.hpp>\n",
+        "x/c.hpp": "int c;\n",
+        ".clang-tidy": "\n",
+        "build/compile_commands.json": "[]",
+        "tidy": '#!/bin/sh\nfor last; do :; done\necho "$last" >>log\n! grep -q bad "$last"\n',
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "tidy").chmod(0o755)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+
+    def looked_at() -> tuple[int, set[str]]:
+        (tmp_path / "log").write_text("")
+        options = ["--program", str(tmp_path / "tidy"), "--build", "build"]
+        done = subprocess.run(
+            [sys.executable, "tools/tidy.py", *options, "one/a.cpp", "one/other.cpp"],
+            cwd=tmp_path,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+            check=False,
+        )
+        return done.returncode, {Path(x).name for x in (tmp_path / "log").read_text().split()}
+
+    assert looked_at() == (0, {"a.cpp", "other.cpp"})
+    assert looked_at() == (0, set())
+    (tmp_path / "x/c.hpp").write_text("int d;\n")
+    assert looked_at() == (0, {"a.cpp"})
+    (tmp_path / "one/other.cpp").write_text("bad\n")
+    assert looked_at() == (1, {"other.cpp"})
+    assert looked_at() == (1, {"other.cpp"})
