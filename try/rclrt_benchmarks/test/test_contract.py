@@ -11,8 +11,6 @@ import pytest
 from rclrt_analysis.model import System, model_schema
 from rclrt_analysis.model.document import parse_document
 from rclrt_analysis.model.read import build_system
-from rclrt_benchmarks.contract import mixed
-from rclrt_benchmarks.contract.container import parts_of, report_of, why_not
 from rclrt_benchmarks.contract.judged import (
     Evidence,
     Judged,
@@ -22,14 +20,12 @@ from rclrt_benchmarks.contract.judged import (
 )
 from rclrt_benchmarks.contract.judged import Ran as Job
 from rclrt_benchmarks.contract.machine import Stalls, Strangers, calibrated, look
-from rclrt_benchmarks.contract.mixed import CHAIN, LOGGER, VISION
 from rclrt_benchmarks.contract.robot import judged
 from rclrt_benchmarks.contract.sabotage import start_together
 from rclrt_tools.reference.environment import may_use_realtime
-from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout, write_trace
+from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout
 from rclrt_tools.watch.feed import Job as Seen
 
-ROOT = Path(__file__).resolve().parents[3]
 MS = 1_000_000
 ISOLATED = Header(executor=1, model=layout.MODEL_ISOLATED, ordering=layout.ORDER_FIRST_COME)
 
@@ -217,104 +213,6 @@ def test_the_jobs_of_traces_are_judged_as_well() -> None:
     assert watch.jobs == len(read(trace.header, trace.callbacks, trace.records)[0])
     assert [one.name for one in watch.take_late({"t"})] == ["t"]
     assert watch.late == []
-
-
-BEGIN = 5_000 * MS
-
-
-def report(ends: list[int | None], measured_ms: int) -> dict[str, object]:
-    """Return a run in which instance i, released at 60 i ms, took so long; None: it never ended."""
-    first, second, third = [], [], []
-    for i, took in enumerate(ends):
-        release = BEGIN + 60 * i * MS
-        first.append([release, release, release + MS, 0, -1, i])
-        second.append([release, release, release + MS, 0, i, i])
-        if took is not None:
-            third.append([release, release, release + took * MS, 0, i, i])
-    jobs = {**dict(zip(CHAIN, (first, second, third), strict=True)), VISION: [], LOGGER: []}
-    return {
-        "measured_from_ns": BEGIN,
-        "measured_to_ns": BEGIN + measured_ms * MS,
-        "callbacks": [{"name": name, "jobs": mine} for name, mine in jobs.items()],
-    }
-
-
-@pytest.mark.parametrize(
-    ("ends", "released", "misses"),
-    [
-        ([20] * 10, 10, 0),
-        # Ten periods were measured, and the last instance had no time left.
-        ([20] * 10 + [None], 10, 0),
-        ([20] * 4 + [None] + [20] * 5, 10, 1),
-        ([20] * 4 + [61] + [20] * 5, 10, 1),
-        # The timer itself hardly ran.
-        ([20] * 2, 8, 6),
-    ],
-)
-def test_an_instance_that_had_its_time_and_did_not_come_is_a_miss(
-    ends: list[int | None], released: int, misses: int
-) -> None:
-    way = mixed.judge("x", report(ends, 600))  # type: ignore[arg-type]
-    assert (way.released, way.misses) == (released, misses)
-    assert way.worst_ms == max(end for end in ends if end)
-
-
-def test_misses_beside_other_programs_in_real_time_are_explained_one_by_one() -> None:
-    for spans, explained in (
-        ([], 0),
-        ([(100, 200, 29)], 0),  # It was late by 30.
-        ([(100, 200, 30)], 1),
-        ([(400, 900, 300)], 0),  # Later on.
-        ([(100, 150, 60)], 1),
-        ([(100, 250, 60)], 2),  # The third never ended: it lacks 60.
-    ):
-        strangers = Strangers([0])
-        strangers.spans = [(BEGIN + a * MS, BEGIN + b * MS, ran * MS) for a, b, ran in spans]
-        way = mixed.judge("x", report([20, 90, None, 20], 300), strangers)  # type: ignore[arg-type]
-        assert (way.misses, way.explained) == (2, explained), spans
-
-
-def test_the_jobs_of_a_container_are_numbered_by_the_release_that_led_to_them(
-    tmp_path: Path,
-) -> None:
-    timer = Entry("/Sense/timer/60ms", kind=layout.KIND_TIMER, period_ns=60 * MS)
-    entries = {
-        0: timer,
-        1: Entry("/Plan/subscription/scan", kind=layout.KIND_SUBSCRIPTION),
-        2: Entry("/Act/subscription/path", kind=layout.KIND_SUBSCRIPTION),
-        3: Entry("/Act/subscription/parameter_events", kind=layout.KIND_SUBSCRIPTION),
-        4: Entry("/Act/service/Act/get_parameters", kind=layout.KIND_SERVICE),
-    }
-    records = blank(15)
-    for i, record in enumerate(records):
-        number, instance = i % 5, i // 5
-        root = 1000 + 60 * instance
-        record["callback"] = number
-        record["release_ns"] = (root + 10 * number) * MS
-        record["start_ns"] = record["release_ns"] + MS
-        record["end_ns"] = record["start_ns"] + (70 if (number, instance) == (2, 1) else 5) * MS
-        record["root_ns"] = root * MS
-    write_trace(Trace(entries, records), tmp_path / "container.trace")
-    found = report_of(tmp_path, 1000 * MS, 1300 * MS)
-    assert {one["name"]: len(one["jobs"]) for one in found["callbacks"]} == dict.fromkeys(CHAIN, 3)
-    way = mixed.judge("x", found)
-    assert (way.released, way.misses, way.worst_ms) == (3, 1, 91)
-    # What had ended before, or has not yet, is not in it.
-    late = report_of(tmp_path, 1050 * MS, 1150 * MS)
-    assert [len(one["jobs"]) for one in late["callbacks"]] == [2, 2, 1]
-
-
-def test_a_container_that_was_not_built_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RCLRT_BUILD_DIR", str(tmp_path))
-    assert "component_container_rt was not built: it needs rclcpp" in why_not()
-    for program in ("rclrt_rclcpp/component_container_rt", "rclrt_benchmarks/mixed_loader"):
-        (tmp_path / program).parent.mkdir()
-        (tmp_path / program).touch()
-    assert why_not() == ""
-    parts = parts_of(ROOT / "try/rclrt_scenarios" / "mixed_criticality.yaml")
-    assert parts[:2] == ["Sense:60:4::scan", "Plan:0:12:scan:path"]
 
 
 def thread(

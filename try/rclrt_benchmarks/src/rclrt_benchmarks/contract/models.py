@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from rclrt_tools.observe.advice import opened
-from rclrt_tools.observe.joins import keep, merge
+from rclrt_tools.observe.joins import merge
 from rclrt_tools.observe.parts import Observed
 from rclrt_tools.observe.text import to_yaml
 from rclrt_tools.trace import Trace, layout, named_traces
@@ -37,21 +37,18 @@ def model_of(
     cpus: Sequence[int],
     *,
     fusions: Sequence[Mapping[str, Any]] = (),
-    without: Sequence[str] = (),
     factor: float = SAFETY_FACTOR,
 ) -> str:
     """Return a model of the traces in a folder, open for a plan.
 
     overheads: As in a model, times in ns: what `./rclrt model calibrate` has measured.
     fusions: Nodes of the scenario that work when the last of their inputs has come.
-    without: Nodes that nothing is promised to.
     """
     observed = opened(traces_of(folder), overheads)
     content = observed.content
     content["cpus"] = list(cpus)
     for node in fusions:
         _joined(observed, node)
-    keep(observed, lambda callback: callback["name"].split("/")[1] not in without)
     for callback in content["callbacks"]:
         callback["wcet_ms"] += MARGIN_NS
         if "period_ms" in callback:  # Where nothing was measured, it is how long the job was there.

@@ -101,10 +101,10 @@ class Robot:
         told = ["env", *(f"{name}={value}" for name, value in more.items())]
         return self.run([*told, *self.command(executor, seconds)], seconds)
 
-    def recorded(self, executor: str, seconds: float, folder: Path, *more: str) -> Report:
+    def recorded(self, executor: str, seconds: float, folder: Path) -> Report:
         """Run it under one of our executors, which writes its own trace files."""
         folder.mkdir(parents=True)
-        command = self.command(executor, seconds, *more)
+        command = self.command(executor, seconds)
         return self.run(["env", f"RCLRT_TRACE={folder}", *command], seconds)
 
     def watched(self, watch: Watch, executor: str, seconds: float, *more: str) -> Report:

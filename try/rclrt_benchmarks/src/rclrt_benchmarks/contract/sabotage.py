@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Somebody breaks what a proof takes for granted: how soon the watch names it, and how.
 
-A process for each node of the mixed load but vision, under a plan made from their own traces. All
-is done from outside: signals, another scheduling policy, and processes that take a node's place.
+A process for each node of a scenario but vision, under a plan made from their own traces. All is
+done from outside: signals, another scheduling policy, and processes that take a node's place.
 """
 
 import contextlib
@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclrt_benchmarks.contract.mixed import CPU, FULL_NAMES, SCENARIO
 from rclrt_benchmarks.contract.models import Chain, model_of
 from rclrt_benchmarks.contract.robot import (
     Enforced,
@@ -32,7 +31,10 @@ from rclrt_tools.reference.program import PATIENCE_S, Interrupt
 from rclrt_tools.watch.sources import PAUSE_S, Live
 from rclrt_tools.watch.watch import Watch
 
+SCENARIO = Path("try/rclrt_scenarios") / "mixed_criticality.yaml"
+CPU = 0
 NODES = ("Sense", "Plan", "Act", "Logger")
+FULL_NAMES = ("/Sense/timer/60ms", "/Plan/subscription/scan", "/Act/subscription/path")
 CHAIN = "sense_plan_act"
 SILENT_MS = 400
 START_NOTICE_S = 0.2

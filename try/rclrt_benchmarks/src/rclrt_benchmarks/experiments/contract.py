@@ -1,14 +1,12 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The whole loop tried: observe, plan, enforce, watch; and what it gives a mixed load.
+"""The whole loop tried: observe, plan, enforce, watch.
 
 1. The reference system, observed under executors like rclcpp's, planned from that, run under the
    plan and watched, on one CPU and on two, beside busy programs.
-2. A control chain of 60 ms, best-effort vision and a logger in one process, on one CPU, scheduled
-   in four ways; and as components of one container, where rclcpp was found.
-3. The reference system as `advise` says, held against the bounds that it predicts.
-4. Sabotage: what the watch says of it, and how soon.
-5. Random graphs: the model of one run, not edited, held against another run.
+2. The reference system as `advise` says, held against the bounds that it predicts.
+3. Sabotage: what the watch says of it, and how soon.
+4. Random graphs: the model of one run, not edited, held against another run.
 
 --quick runs everything once and briefly, and judges no time.
 """
@@ -33,7 +31,7 @@ from rclrt_benchmarks.harness.frame import (
 from rclrt_benchmarks.harness.row import Judged, Machine, Row, open_row, stated
 from rclrt_tools.arguments import positive, some_of
 
-PARTS = ("reference", "mixed", "advise", "sabotage", "graphs")
+PARTS = ("reference", "advise", "sabotage", "graphs")
 GRAPH_S = 4.0
 EXPLAINED = (
     "by no more than was measured meanwhile (machine away, longer jobs, others in real time)"
@@ -171,24 +169,6 @@ def _late(verdict: Any) -> list[Result]:
     ]
 
 
-def _mixed(setting: Any, arguments: argparse.Namespace, result: Result) -> None:
-    from rclrt_benchmarks.contract import container
-    from rclrt_benchmarks.contract.mixed import ways
-
-    found = ways(setting)
-    result["mixed"] = [{**dataclasses.asdict(way), "per_thousand": way.per_thousand}
-                       for way in found]  # fmt: skip
-    if why_not := container.why_not():
-        print(f"no rows of a component container: {why_not}")
-        result["no_container"] = why_not
-    for way in (way for way in found if way.is_planned):
-        _say(
-            result, f"mixed load: misses of the chain under {way.name}",
-            f"{way.misses}; {way.explained} {OTHERS}: {way.strangers}",
-            "none, but for what was measured", way.explained >= way.misses,
-        )  # fmt: skip
-
-
 def _advise(setting: Any, arguments: argparse.Namespace, result: Result) -> None:
     from rclrt_benchmarks.contract.system import tried
 
@@ -266,7 +246,6 @@ def _graphs(setting: Any, arguments: argparse.Namespace, result: Result) -> None
 
 RUNS = {
     "reference": _reference,
-    "mixed": _mixed,
     "advise": _advise,
     "sabotage": _sabotage,
     "graphs": _graphs,
@@ -280,14 +259,3 @@ def _show(result: Result) -> None:
         ("worst", "worst_ms", ".3f"), ("n", "count", "d"), ("misses", "misses", "d"),
         title="reference system, ms",
     )  # fmt: skip
-    table(
-        result.get("mixed", ()), ("", "name", ""), ("n", "released", "d"),
-        ("misses in 1000", "per_thousand", ".0f"), ("worst, ms", "worst_ms", ".1f"),
-        ("left for vision", "best_effort", ".0%"),
-        ("under way during the worst, ms", lambda row: _words(row["others_ms"]), ""),
-        title="mixed load, one CPU; chain of 60 ms",
-    )  # fmt: skip
-
-
-def _words(others_ms: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {ms:.1f}" for name, ms in others_ms.items())
