@@ -1,13 +1,9 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How the engine grows: with callbacks, threads, and releases a second. The engine alone, under SCHED_OTHER. Writes
-// one row as JSON to standard output.
+// How the engine grows with callbacks. The engine alone, under SCHED_OTHER. Writes one row as JSON to standard output.
 //
 //   engine_scale VARIANT callbacks N SAMPLES   release one of N, wait until it has begun: delays; CPU time a job
-//   engine_scale VARIANT backlog N SAMPLES     N jobs of N callbacks wait; then they run, one after the other: time a job
-//   engine_scale VARIANT threads N SAMPLES     bursts of N jobs for N threads: CPU time a job, until the last has begun
-//   engine_scale VARIANT rate R SAMPLES        R releases a second of one callback with depth 10: what ran, what was dropped
 //   engine_scale VARIANT until-asleep N SAMPLES  as callbacks; ends when the threads sleep again
 //   engine_scale VARIANT until-start N SAMPLES   one job more; ends when that begins
 //
@@ -45,7 +41,6 @@ using harness::check;
 using harness::now_ns;
 
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr uint32_t kDepth = 10;
 
 /// CPU time of all threads but the one that releases and measures.
 int64_t cpu_of_others_ns() { return harness::process_cpu_ns() - harness::thread_cpu_ns(); }
@@ -56,7 +51,6 @@ class Runner
 public:
   virtual ~Runner() = default;
   virtual void release(std::size_t callback) = 0;
-  virtual uint64_t dropped() const = 0;
 };
 
 class Floor : public Runner
@@ -76,18 +70,9 @@ public:
   {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (queue_.size() == kDepth * 10'000) {
-        ++dropped_;
-        queue_.pop_front();
-      }
       queue_.push_back(callback);
     }
     condition_.notify_one();
-  }
-  uint64_t dropped() const override
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return dropped_;
   }
 
 private:
@@ -107,10 +92,9 @@ private:
   }
 
   std::function<void()> job_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable condition_;
   std::deque<std::size_t> queue_;
-  uint64_t dropped_ = 0;
   bool ends_ = false;
   std::thread thread_;
 };
@@ -118,13 +102,11 @@ private:
 class Ours : public Runner
 {
 public:
-  Ours(
-    const std::string & variant, std::size_t callbacks, std::size_t threads,
-    const std::function<void()> & job)
+  Ours(const std::string & variant, std::size_t callbacks, const std::function<void()> & job)
   {
     rclrt_core::EngineOptions options;
     options.attributes_mode = rclrt_core::AttributesMode::kOff;
-    options.max_threads = threads;
+    options.max_threads = 2;
     options.waiting.spin = std::chrono::milliseconds(3);
     if (variant == "priority_events") {
       options.model = rclrt_core::ExecutionModel::kPriorityEvents;
@@ -146,7 +128,7 @@ public:
       check(engine_->add_group(group_options, &group));
       rclrt_core::CallbackOptions what;
       what.name = std::to_string(i);
-      what.depth = kDepth;
+      what.depth = 10;
       what.run = [&job](const rclrt_core::Job &) {
         job();
         return true;
@@ -161,14 +143,6 @@ public:
     thread_.join();
   }
   void release(std::size_t callback) override { engine_->notify(*callbacks_[callback]); }
-  uint64_t dropped() const override
-  {
-    uint64_t all = 0;
-    for (const auto & callback : callbacks_) {
-      all += engine_->statistics(*callback).dropped;
-    }
-    return all;
-  }
 
 private:
   rclrt_core::LinuxPlatform platform_;
@@ -182,8 +156,7 @@ struct Seen
 {
   std::atomic<int64_t> last_start{0};
   std::atomic<uint64_t> jobs{0};
-  std::atomic<bool> blocks{false};  ///< the next job waits until this is false
-  std::atomic<bool> ends{false};    ///< the next job ends the program
+  std::atomic<bool> ends{false};  ///< the next job ends the program
 };
 
 void wait_for(const std::atomic<uint64_t> & jobs, uint64_t wanted)
@@ -200,23 +173,20 @@ void wait_for(const std::atomic<uint64_t> & jobs, uint64_t wanted)
 class Experiment
 {
 public:
-  Experiment(const std::string & variant, std::size_t callbacks, std::size_t threads)
+  Experiment(const std::string & variant, std::size_t callbacks)
   : job_([this] {
       if (seen_.ends.load()) {
         // Not _Exit(), which is not known to the linker yet: to look a function up takes instructions.
         syscall(SYS_exit_group, 0);
       }
       seen_.last_start.store(now_ns());
-      while (seen_.blocks.load()) {
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
-      }
       seen_.jobs.fetch_add(1);
     })
   {
     if (variant == "floor") {
       runner_ = std::make_unique<Floor>(job_);
     } else {
-      runner_ = std::make_unique<Ours>(variant, callbacks, threads, job_);
+      runner_ = std::make_unique<Ours>(variant, callbacks, job_);
     }
     runner_->release(0);  // all threads exist when the first job has run
     wait_for(seen_.jobs, 1);
@@ -253,76 +223,6 @@ public:
     std::_Exit(0);
   }
 
-  nlohmann::json backlog(std::size_t callbacks, int samples)
-  {
-    std::vector<double> release_ns;
-    std::vector<double> job_ns;
-    for (int i = 0; i < samples; ++i) {
-      const uint64_t done = seen_.jobs.load();
-      seen_.blocks.store(true);
-      runner_->release(0);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      const int64_t before = now_ns();
-      for (std::size_t callback = 0; callback < callbacks; ++callback) {
-        runner_->release(callback);
-      }
-      const int64_t released = now_ns();
-      const int64_t cpu = cpu_of_others_ns();
-      seen_.blocks.store(false);
-      wait_for(seen_.jobs, done + callbacks + 1);
-      const auto n = static_cast<double>(callbacks);
-      release_ns.push_back(static_cast<double>(released - before) / n);
-      job_ns.push_back(static_cast<double>(cpu_of_others_ns() - cpu) / n);
-    }
-    return {{"release_ns", release_ns}, {"job_ns", job_ns}};
-  }
-
-  nlohmann::json threads(std::size_t threads, int samples)
-  {
-    std::vector<int64_t> until_last;
-    const int64_t cpu = cpu_of_others_ns();
-    for (int i = 0; i < samples; ++i) {
-      std::this_thread::sleep_for(std::chrono::microseconds(500));
-      const uint64_t done = seen_.jobs.load();
-      const int64_t before = now_ns();
-      for (std::size_t callback = 0; callback < threads; ++callback) {
-        runner_->release(callback);
-      }
-      wait_for(seen_.jobs, done + threads);
-      until_last.push_back(seen_.last_start.load() - before);
-    }
-    const double jobs = static_cast<double>(threads) * samples;
-    return {
-      {"delays_ns", until_last},
-      {"cpu_ns_a_job", static_cast<double>(cpu_of_others_ns() - cpu) / jobs}};
-  }
-
-  nlohmann::json rate(int64_t a_second, int releases)
-  {
-    const int64_t period = kSecond / a_second;
-    const uint64_t done = seen_.jobs.load();
-    const int64_t cpu = cpu_of_others_ns();
-    const int64_t begin = now_ns();
-    for (int i = 0; i < releases; ++i) {
-      // It sleeps if there is time; else it keeps its own CPU, as an interrupt would.
-      const int64_t next = begin + i * period;
-      while (now_ns() < next) {
-        if (next - now_ns() > 200'000) {
-          std::this_thread::sleep_for(std::chrono::microseconds(100));
-        }
-      }
-      runner_->release(0);
-    }
-    const int64_t took = now_ns() - begin;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    const auto ran = static_cast<double>(seen_.jobs.load() - done);
-    return {
-      {"released_a_second", static_cast<double>(releases) * kSecond / static_cast<double>(took)},
-      {"ran", ran},
-      {"dropped", runner_->dropped()},
-      {"cpu_ns_a_job", static_cast<double>(cpu_of_others_ns() - cpu) / std::max(1.0, ran)}};
-  }
-
 private:
   Seen seen_;
   std::function<void()> job_;
@@ -337,22 +237,15 @@ int main(int argc, char ** argv)
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (words.size() != 4) {
       throw std::runtime_error(
-        "usage: engine_scale VARIANT callbacks|backlog|threads|rate|until-asleep|until-start N "
-        "SAMPLES");
+        "usage: engine_scale VARIANT callbacks|until-asleep|until-start N SAMPLES");
     }
     const auto n = static_cast<std::size_t>(std::stoul(words[2]));
     const int samples = std::stoi(words[3]);
     nlohmann::json row;
     if (words[1] == "callbacks") {
-      row = Experiment(words[0], n, 2).callbacks(n, samples);
-    } else if (words[1] == "backlog") {
-      row = Experiment(words[0], n, 1).backlog(n, samples);
-    } else if (words[1] == "threads") {
-      row = Experiment(words[0], n, n).threads(n, samples);
-    } else if (words[1] == "rate") {
-      row = Experiment(words[0], 1, 2).rate(static_cast<int64_t>(n), samples);
+      row = Experiment(words[0], n).callbacks(n, samples);
     } else if (words[1] == "until-asleep" || words[1] == "until-start") {
-      Experiment(words[0], n, 2).until_asleep(n, samples, words[1] == "until-start");
+      Experiment(words[0], n).until_asleep(n, samples, words[1] == "until-start");
     } else {
       throw std::runtime_error("unknown experiment '" + words[1] + "'");
     }

@@ -90,15 +90,15 @@ def test_dispatch_has_a_row_for_every_executor_and_floor(
 def test_scale_has_a_row_for_each_size_and_says_how_it_grows(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = {"callbacks": (1, 10), "backlog": (10,), "threads": (8,), "rate": (10,)}
-    monkeypatch.setattr(scale, "SIZES", {**sizes, "subscriptions": (3,), "messages": (1000,)})
+    sizes = {"callbacks": (1, 10), "subscriptions": (3,), "messages": (1000,)}
+    monkeypatch.setattr(scale, "SIZES", sizes)
     only = ",".join(scale.SIZES)
     rows = measured(scale, f"--rounds 1 --only {only}", capsys)["rows"]
     named = {(row["part"], row["variant"], row["size"]) for row in rows}
     assert named >= {
-        ("callbacks", "floor", 10), ("threads", "isolated", 8), ("backlog", "priority_events", 10),
-        ("rate", "preemptive_spin", 10), ("subscriptions", "floor_listener", 3),
-        ("messages", "preemptive_inline", 1000),
+        ("callbacks", "floor", 10), ("callbacks", "isolated", 10),
+        ("callbacks", "priority_events", 10), ("callbacks", "preemptive_spin", 10),
+        ("subscriptions", "floor_listener", 3), ("messages", "preemptive_inline", 1000),
     }  # fmt: skip
     assert (("messages", "rclcpp_events", 1000) in named) == HAS_RCLCPP
     one = {

@@ -1,6 +1,6 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How executors grow: with callbacks, with threads, with messages a second.
+"""How executors grow: with callbacks and with messages a second.
 
 All under SCHED_OTHER. Variants take turns within a row; all figures are medians of the rounds.
 
@@ -8,14 +8,10 @@ The engine alone, without ROS, beside a floor: a queue with a mutex, a condition
 thread.
 
 callbacks: one of N is released and waited for. Delay from release to start, and CPU time a job.
-backlog: N jobs of N callbacks wait. Time a release, and CPU time a job when they run.
-threads: bursts of N jobs for N threads. Delay until the last has begun, and CPU time a job.
 instructions: of a job of one of N callbacks, counted by valgrind: of the thread that releases it,
 in notify(), and of the thread that runs it, from waking up until the job begins ("start"), and in
 all until it sleeps again ("job"). They are the same on every run of the same build, whatever else
 the machine does. Without valgrind it is left out.
-rate: N releases a second of one callback with depth 10. What was dropped, and CPU time a job. The
-floor has no such depth.
 
 Messages from another process, beside floors: the middleware's own thread runs the callback
 ("floor_listener"), or hands over to a thread that waits on a futex ("floor_handover"). With
@@ -65,14 +61,11 @@ VARIANTS = (
 )
 SIZES = {
     "callbacks": (1, 10, 100, 1000, 10_000),
-    "backlog": (10, 100, 1000, 10_000),
-    "threads": (1, 2, 4, 8, 16, 32, 64),
     "instructions": (1, 100),
-    "rate": (10, 100, 1000, 10_000, 100_000),
     "subscriptions": (1, 10, 100, 1000),
     "messages": (10, 100, 1000, 10_000, 100_000),
 }
-SAMPLES = {"callbacks": 300, "backlog": 5, "threads": 100}
+SAMPLES = 300
 COUNTED_VARIANTS = ("preemptive",)
 # A thread for each: more is not what it is for.
 MOST_ISOLATED = 100
@@ -99,10 +92,7 @@ MESSAGE_FIGURES = (
 )
 FIGURES = {
     "callbacks": (("delays_ns", "start us", 1000), ("cpu_ns_a_job", "CPU us", 1000)),
-    "backlog": (("release_ns", "release ns", 1), ("job_ns", "job ns", 1)),
-    "threads": (("delays_ns", "last us", 1000), ("cpu_ns_a_job", "CPU us", 1000)),
     "instructions": (("notify", "notify", 1), ("start", "start", 1), ("work", "job", 1)),
-    "rate": (("dropped_share", "dropped %", 0.01), ("cpu_ns_a_job", "CPU us", 1000)),
     "subscriptions": MESSAGE_FIGURES,
     "messages": (*MESSAGE_FIGURES, ("lost_share", "lost %", 0.01), ("sent", "sent a second", 1)),
 }
@@ -177,11 +167,7 @@ def _of_engine(part: str, variant: str, size: int) -> dict[str, Any]:
     program = path_of("engine_scale")
     if part == "instructions":
         return _instructions(program, variant, size)
-    # Rates: a third of a second, within limits.
-    samples = SAMPLES.get(part) or min(30_000, max(10, size // 3))
-    row: dict[str, Any] = parsed(program, variant, part, size, samples)
-    if part == "rate":
-        row["dropped_share"] = row["dropped"] / samples
+    row: dict[str, Any] = parsed(program, variant, part, size, SAMPLES)
     return {
         name: statistics.median(value) if isinstance(value, list) else value
         for name, value in row.items()
@@ -194,7 +180,7 @@ def _measure_engine(part: str, sizes: list[int], rounds: int) -> Rows:
     variants, rounds = (COUNTED_VARIANTS, 1) if is_counted else (VARIANTS, rounds)
     for order in turns(variants, rounds):
         for variant, size in itertools.product(order, sizes):
-            if variant == "isolated" and part != "rate" and size > MOST_ISOLATED:
+            if variant == "isolated" and size > MOST_ISOLATED:
                 continue
             found.setdefault((variant, size), []).append(_of_engine(part, variant, size))
     return found
