@@ -1,8 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The published evaluation, against its model: where the figures come from is said in
-// docs/reference/pods.md.
+// In which order the executors of the published evaluation run callbacks. Its figures are held by
+// ./rclrt bench pods, which a test of rclrt_benchmarks runs.
 #include "../benchmark/pods.hpp"
 #include "program.hpp"
 
@@ -13,146 +13,7 @@ namespace
 using pods::Experiment;
 using pods::Who;
 
-// What stuffing a byte takes on the line: it depends on numbers and checksums.
-constexpr double kByteMs = 0.0869;
-
-// What the first chain takes with nothing else in the world: its callbacks, its message and the reply on
-// the line with 19 bytes of framing and header each, and what the agent takes.
-double floor_of(const Experiment & setup)
-{
-  const double line_ms = (setup.bytes + 19 + 10 + 19) * static_cast<double>(kByte115200) / 1e6;
-  return 2 * static_cast<double>(setup.work_ns) / 1e6 + line_ms + 1;
-}
-
-double top(const Experiment & setup) { return pods::worst(pods::run(setup).latency_ms[0]); }
-
 Experiment with(Who who) { return Experiment{who}; }
-
-TEST(Pods, latency_over_chains_is_that_of_the_model)
-{
-  const double batch[] = {33.8, 50.7, 71.0, 91.3, 111.6};
-  const double paper[] = {33.9, 33.9, 40.0, 40.0, 40.0};
-  double own_before = 0;
-  for (unsigned i = 0; i < 5; ++i) {
-    SCOPED_TRACE(i + 1);
-    Experiment setup = with(Who::kBatch);
-    setup.chains = i + 1;
-    EXPECT_NEAR(top(setup), batch[i], batch[i] * 0.01);
-    setup.who = Who::kPaper;
-    const double published = top(setup);
-    EXPECT_NEAR(published, paper[i], paper[i] * 0.01);
-    setup.who = Who::kOwn;
-    EXPECT_LE(top(setup), published + kByteMs);
-    setup.who = Who::kLevels;
-    const double levels = top(setup);
-    EXPECT_NEAR(levels, 33.9, 0.34) << "its own work and transmission, whatever else there is";
-    own_before = levels;
-  }
-  EXPECT_LT(own_before, 40.0);
-}
-
-TEST(Pods, latency_over_packet_size_is_that_of_the_model)
-{
-  const double batch[] = {51.0, 77.0, 103.1, 129.1, 155.2};
-  const double paper[] = {23.9, 32.6, 41.2, 49.9, 58.6};
-  for (unsigned i = 0; i < 5; ++i) {
-    SCOPED_TRACE(100 * (i + 1));
-    Experiment setup = with(Who::kBatch);
-    setup.bytes = 100 * (i + 1);
-    setup.work_ns = 5 * kMs;
-    EXPECT_NEAR(top(setup), batch[i], batch[i] * 0.01);
-    setup.who = Who::kPaper;
-    EXPECT_NEAR(top(setup), paper[i], paper[i] * 0.01);
-    setup.who = Who::kLevels;
-    EXPECT_LE(top(setup), paper[i] * 1.01);
-  }
-}
-
-TEST(Pods, latency_over_execution_time_is_that_of_the_model)
-{
-  const double batch[] = {71, 111, 151, 191, 231};
-  const double paper[] = {40, 60, 90, 120, 150};
-  for (unsigned i = 0; i < 5; ++i) {
-    SCOPED_TRACE(10 * (i + 1));
-    Experiment setup = with(Who::kBatch);
-    setup.work_ns = 10 * (i + 1) * kMs;
-    EXPECT_NEAR(top(setup), batch[i], batch[i] * 0.01);
-    setup.who = Who::kPaper;
-    EXPECT_NEAR(top(setup), paper[i], paper[i] * 0.01);
-    setup.who = Who::kLevels;
-    EXPECT_LT(top(setup), paper[i] - 5);
-  }
-}
-
-// The floor is the time of the first chain alone: its callbacks, its message, and the reply.
-TEST(Pods, with_levels_it_is_at_the_floor_everywhere_and_so_below_whoever_is_not)
-{
-  std::vector<Experiment> points;
-  const auto add = [&points](unsigned chains, uint32_t bytes, uint64_t work_ms) {
-    points.push_back(with(Who::kLevels));
-    points.back().chains = chains;
-    points.back().bytes = bytes;
-    points.back().work_ns = work_ms * kMs;
-  };
-  for (unsigned i = 1; i <= 5; ++i) {
-    add(i, 100, 10);         // Fig. 10
-    add(3, 100 * i, 5);      // Fig. 11
-    add(3, 100, 10ULL * i);  // Fig. 12
-  }
-  unsigned below = 0;
-  for (auto point : points) {
-    SCOPED_TRACE(
-      std::to_string(point.chains) + " chains, " + std::to_string(point.bytes) + " bytes, " +
-      std::to_string(point.work_ns / kMs) + " ms");
-    const double floor = floor_of(point);
-    const double levels = top(point);
-    EXPECT_GE(levels, floor - 0.001);
-    EXPECT_LE(levels, floor + 4 * kByteMs) << "stuffing";
-    point.who = Who::kPaper;
-    const double paper = top(point);
-    EXPECT_GE(paper, floor - 0.001);
-    const bool there_as_well = point.chains <= 2 || point.work_ns == 5 * kMs;
-    EXPECT_EQ(paper < floor + 4 * kByteMs, there_as_well);
-    below += levels < paper - 1 ? 1U : 0U;
-  }
-  EXPECT_EQ(below, 8U) << "3 to 5 chains, and five execution times with 3";
-}
-
-TEST(Pods, reliable_latency_at_the_corners_of_table_1_is_that_of_the_model)
-{
-  Experiment setup = with(Who::kBatch);
-  setup.reliable = true;
-  EXPECT_NEAR(top(setup), 82.3, 0.82);
-  setup.success = 0;
-  EXPECT_NEAR(top(setup), 113.3, 1.13);
-  setup.who = Who::kPaper;
-  EXPECT_NEAR(top(setup), 48.0, 0.48);
-  setup.success = 1;
-  EXPECT_NEAR(top(setup), 40.0, 0.4);
-}
-
-TEST(Pods, ours_is_never_above_the_published_one_and_below_it_where_messages_are_lost)
-{
-  for (const double success : {0.0, 0.4, 0.8, 1.0}) {
-    SCOPED_TRACE(success);
-    Experiment setup = with(Who::kPaper);
-    setup.reliable = true;
-    setup.success = success;
-    setup.samples = 40;
-    const auto paper = pods::run(setup).latency_ms[0];
-    setup.who = Who::kOwn;
-    const auto own = pods::run(setup).latency_ms[0];
-    setup.who = Who::kLevels;
-    const auto levels = pods::run(setup).latency_ms[0];
-    EXPECT_LE(pods::worst(own), pods::worst(paper) + kByteMs);
-    EXPECT_LT(pods::mean(levels), pods::mean(paper));
-    if (success < 1) {
-      EXPECT_LT(pods::mean(own), pods::mean(paper));
-      EXPECT_LT(pods::worst(own), pods::worst(paper) - 1);
-    }
-    EXPECT_LT(pods::worst(levels), success < 1 ? 48.0 : 34.5);
-  }
-}
 
 // Who runs when, in whole milliseconds: "t0 0-10, t1 20-30".
 std::string schedule(const Experiment & setup)
