@@ -1,22 +1,17 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Heap that an executor adds to entities that exist already, per callback, and what a thread of it
-// costs. Writes JSON to standard output.
+// Heap that an executor adds to entities that exist already, per callback. Writes JSON to standard output.
 //
 //   memory_use CALLBACKS
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "allocations.hpp"
@@ -31,12 +26,7 @@ namespace
 
 using harness::check;
 
-constexpr std::size_t kThreads = 32;
-constexpr std::size_t kTraceCapacity = 1024;
-constexpr std::size_t kSmallStack = 65536;
-
-using MakeExecutor =
-  std::function<std::unique_ptr<rclrt_rcl::Executor>(const rclrt_rcl::ExecutorOptions &)>;
+using MakeExecutor = std::function<std::unique_ptr<rclrt_rcl::Executor>()>;
 
 struct Model
 {
@@ -47,11 +37,7 @@ struct Model
 template <typename Executor, typename Options>
 Model model(const std::string & name)
 {
-  return {name, [](const rclrt_rcl::ExecutorOptions & common) {
-            Options options;
-            static_cast<rclrt_rcl::ExecutorOptions &>(options) = common;
-            return std::make_unique<Executor>(options);
-          }};
+  return {name, [] { return std::make_unique<Executor>(Options()); }};
 }
 
 std::vector<Model> models()
@@ -95,7 +81,7 @@ double bytes_per_callback(const Model & model, const std::string & kind, std::si
 {
   const auto node = make_node("memory_" + model.name + "_" + kind);
   const auto entities = make_entities(*node, kind, count);
-  const auto executor = model.make({});
+  const auto executor = model.make();
   const int64_t before = memory::allocated_bytes();
   executor->add_node(node);
   return static_cast<double>(memory::allocated_bytes() - before) / static_cast<double>(count);
@@ -122,60 +108,6 @@ double bytes_per_callback_of_engine(uint32_t depth, std::size_t count)
   return static_cast<double>(memory::allocated_bytes() - before) / static_cast<double>(count);
 }
 
-int64_t resident_bytes()
-{
-  std::ifstream file("/proc/self/statm");
-  int64_t pages = 0;
-  file >> pages >> pages;
-  return pages * sysconf(_SC_PAGESIZE);
-}
-
-struct ThreadCost
-{
-  double heap_bytes;
-  double resident_bytes;
-};
-
-/// Measures the isolated model with kThreads groups, while it spins, less that with one group.
-/// A pool has such threads, too.
-ThreadCost cost_of_thread(const rclrt_rcl::ExecutorOptions & options)
-{
-  const auto measure = [&options](std::size_t threads) {
-    const auto node = make_node("memory_threads");
-    std::vector<std::shared_ptr<rclrt_rcl::Waitable>> waitables;
-    for (std::size_t i = 0; i < threads; ++i) {
-      rclrt_rcl::Scheduling scheduling;
-      scheduling.name = "callback_" + std::to_string(i);
-      waitables.push_back(node->create_waitable(
-        scheduling, [] {},
-        node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive)));
-    }
-    const auto executor = models().back().make(options);
-    executor->add_node(node);
-    const int64_t heap = memory::allocated_bytes();
-    const int64_t resident = resident_bytes();
-    std::thread spinner([&] { executor->spin(); });
-    for (int round = 0; round < 20; ++round) {
-      for (const auto & waitable : waitables) {
-        waitable->trigger();
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    const ThreadCost all{
-      static_cast<double>(memory::allocated_bytes() - heap),
-      static_cast<double>(resident_bytes() - resident)};
-    executor->cancel();
-    spinner.join();
-    return all;
-  };
-  measure(kThreads + 1);  // once for what is only taken once
-  const ThreadCost one = measure(1);
-  const ThreadCost many = measure(kThreads + 1);
-  return {
-    (many.heap_bytes - one.heap_bytes) / kThreads,
-    (many.resident_bytes - one.resident_bytes) / kThreads};
-}
-
 nlohmann::json run(std::size_t callbacks)
 {
   nlohmann::json result;
@@ -193,19 +125,6 @@ nlohmann::json run(std::size_t callbacks)
          {"kind", kind},
          {"callbacks", callbacks},
          {"bytes_per_callback", bytes_per_callback(model, kind, callbacks)}});
-    }
-  }
-  for (const std::size_t trace_capacity : {std::size_t{0}, kTraceCapacity}) {
-    for (const std::size_t stack_size : {std::size_t{0}, kSmallStack}) {
-      rclrt_rcl::ExecutorOptions options;
-      options.trace_capacity = trace_capacity;
-      options.stack_size = stack_size;
-      const ThreadCost cost = cost_of_thread(options);
-      result["threads"].push_back(
-        {{"trace_capacity", trace_capacity},
-         {"stack_size", stack_size},
-         {"heap_bytes", cost.heap_bytes},
-         {"resident_bytes", cost.resident_bytes}});
     }
   }
   return result;

@@ -123,12 +123,11 @@ def test_scale_counts_the_instructions_of_a_job(capsys: pytest.CaptureFixture[st
     assert counted["start"] < 1050
 
 
-def test_memory_has_bytes_of_a_callback_and_of_a_thread(capsys: pytest.CaptureFixture[str]) -> None:
+def test_memory_has_bytes_of_a_callback(capsys: pytest.CaptureFixture[str]) -> None:
     result = measured(memory, "--callbacks 20", capsys)
     assert {row["executor"] for row in result["callbacks"]} == {
         "engine", "preemptive", "priority_events", "isolated",
     }  # fmt: skip
-    assert {row["trace_capacity"] for row in result["threads"]} == {0, 1024}
     assert len(memory.judge(result, None).rows) == len(result["callbacks"])
 
 

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that an executor adds to entities that exist already.
 
-Per callback: bytes of heap that appear when a node with that many entities is added to an executor,
-counted in malloc(). Per thread: heap and resident memory of one more thread that has run callbacks
-(a pooled thread and an isolated one are the same), with and without its ring of job records, and
-with the stack the system gives by default or a small one.
+Bytes of heap for each callback that appear when a node with that many entities is added to an
+executor, counted in malloc().
 """
 
 import argparse
@@ -37,11 +35,8 @@ def _measure(arguments: argparse.Namespace) -> Result:
 
 def _show(result: Result) -> None:
     table(
-        result["threads"], ("job records", "trace_capacity", "d"),
-        ("stack, bytes", lambda row: row["stack_size"] or "default", ">"),
-        ("heap, KiB", lambda row: row["heap_bytes"] / 1024, ".1f"),
-        ("resident, KiB", lambda row: row["resident_bytes"] / 1024, ".1f"),
-        title="one more thread that has run callbacks",
+        result["callbacks"], ("", "executor", ""), ("", "kind", ""),
+        ("bytes", "bytes_per_callback", ".0f"), title="heap of a callback",
     )  # fmt: skip
 
 
