@@ -82,7 +82,7 @@ LAYERS = {
         "rclrt_core",
         "rclrt_config",
         "rclrt_scx",
-        only=("rcl", "rmw", "diagnostic_msgs", "rosidl_runtime_c", "std_srvs", "tracetools"),
+        only=("rcl", "rmw", "diagnostic_msgs", "rosidl_runtime_c", "tracetools"),
     ),
     "rclrt_rcl": _layer(
         "rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_front_end", never=RCLCPP

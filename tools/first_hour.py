@@ -47,7 +47,7 @@ ENDLESS, ENDS_S = r"watch(?!.*(--for|\.trace))|record(?!.*--for)", 5
 ELSEWHERE = {
     r"colcon": "is done where ROS 2 is sourced",
     r"build-dep|apt install": "the stage debian-packages does it",
-    r"^ros2 |rclcpp_app|/rclrt/trace": "needs ros2cli, or a robot",
+    r"^ros2 |rclcpp_app": "needs ros2cli, or a robot",
     r"build/examples/|rclrt_agent serial|^socat": "the tests of the examples do it",
     r"scx (un)?load|rclrt-scx": "needs Linux 6.12 with sched_ext; the stage kernels does it",
     r"rclrt top(?! --(once|svg|find))": "needs a terminal",

@@ -92,8 +92,6 @@ WHY = {
     "lines": "docstrings' sections, include guards, doubles and unused features have gone; of 1,060"
     " files 90 pairs share 8 equal lines",
     "lines of tests": "both front ends have one suite; other tests are tables where they can",
-    "keys of a parameters file": "fewer would give up a feature: threads of the middleware by what"
-    " they do (4), low criticality (2), flight recorder (3); 6 are names of sections",
     "types on its way": "each has an owner, a lock or a lifetime that no other has",
 }
 

@@ -117,28 +117,16 @@ macro(rclrt_heal_ros)
   endif()
 endmacro()
 
-# Links the messages of a package that may be missing. Sets RCLRT_<PACKAGE> for rclrt_install_package().
-macro(_rclrt_use_messages library package without)
-  string(TOUPPER ${package} _rclrt_name)
-  set(RCLRT_${_rclrt_name} "")
-  if(${package}_FOUND)
-    rclrt_message_target(${package})
-    target_link_libraries(${library} PRIVATE ${package}::${package})
-    target_compile_definitions(${library} PRIVATE RCLRT_HAS_${_rclrt_name}=1)
-    set(RCLRT_${_rclrt_name} ${package})
-  else()
-    message(STATUS "${library}: ${without}, because there is no ${package}")
-  endif()
-endmacro()
-
 # rclrt_use_diagnostic_msgs(<library>): after find_package(diagnostic_msgs QUIET). With it, executors publish on
-# /diagnostics; without it they say what is missing. Sets RCLRT_DIAGNOSTIC_MSGS.
+# /diagnostics; without it they say what is missing. Sets RCLRT_DIAGNOSTIC_MSGS for rclrt_install_package().
 macro(rclrt_use_diagnostic_msgs library)
-  _rclrt_use_messages(${library} diagnostic_msgs "no /diagnostics")
-endmacro()
-
-# rclrt_use_std_srvs(<library>): likewise for std_srvs, and the service that begins and ends trace files. Sets
-# RCLRT_STD_SRVS.
-macro(rclrt_use_std_srvs library)
-  _rclrt_use_messages(${library} std_srvs "no service for traces")
+  set(RCLRT_DIAGNOSTIC_MSGS "")
+  if(diagnostic_msgs_FOUND)
+    rclrt_message_target(diagnostic_msgs)
+    target_link_libraries(${library} PRIVATE diagnostic_msgs::diagnostic_msgs)
+    target_compile_definitions(${library} PRIVATE RCLRT_HAS_DIAGNOSTIC_MSGS=1)
+    set(RCLRT_DIAGNOSTIC_MSGS diagnostic_msgs)
+  else()
+    message(STATUS "${library}: no /diagnostics, because there is no diagnostic_msgs")
+  endif()
 endmacro()

@@ -253,12 +253,6 @@ const Job * current_job() noexcept
   return Engine::Impl::running_here ? &Engine::Impl::running_here->job : nullptr;
 }
 
-bool gives_up_job() noexcept
-{
-  const Job * const job = current_job();
-  return job && job->is_given_up;
-}
-
 // The courier's job is the outermost: its thread has none else to begin with.
 bool runs_inline() noexcept
 {

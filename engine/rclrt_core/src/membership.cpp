@@ -83,15 +83,12 @@ Status validate(const CallbackOptions & options, const TimerOptions * timer, int
     options.inline_bound < Duration::zero() || (timer && options.inline_bound > Duration::zero())) {
     return Status::error(
       subject + (timer ? ": nobody brings the work of a timer: it cannot be inline"
-                       : ": its bound for inline dispatch is negative; give 0 for none"));
+                       : ": its inline_bound is negative; give 0 for none"));
   }
-  const BudgetOwner owner = !options.chain.empty() ? BudgetOwner::kChain
-                            : timer                ? BudgetOwner::kTimer
-                                                   : BudgetOwner::kCallback;
-  if (const Status budget = rclrt_core::validate(options.budget, subject, owner); !budget.ok()) {
+  if (const Status budget = rclrt_core::validate(options.budget, subject); !budget.ok()) {
     return budget;
   }
-  if (owner == BudgetOwner::kChain && !options.budget.exists()) {
+  if (!options.chain.empty() && !options.budget.exists()) {
     return Status::error(
       subject + ": names the chain '" + options.chain + "' without its budget; give both or none");
   }
@@ -141,8 +138,8 @@ Status Engine::add_group(GroupOptions group_options, std::shared_ptr<Group> * gr
   if (!valid.ok()) {
     return valid;
   }
-  const Status budget = rclrt_core::validate(
-    group_options.budget, "group '" + group_options.name + "'", BudgetOwner::kGroup);
+  const Status budget =
+    rclrt_core::validate(group_options.budget, "group '" + group_options.name + "'");
   if (!budget.ok()) {
     return budget;
   }
@@ -244,7 +241,7 @@ Status Engine::Impl::add_callback(
   }
   if (callback_options.inline_bound > Duration::zero() && group_node->parallelism != 1) {
     return Status::error(
-      subject + ": dispatch inline needs a group that is mutually exclusive, but '" +
+      subject + ": inline_bound needs a group that is mutually exclusive, but '" +
       group_node->name() + "' is reentrant");
   }
   if (timer && !clocks.has(timer->clock)) {
@@ -301,7 +298,7 @@ Status Engine::Impl::add_callback(
   if (timer) {
     node->timer = std::make_unique<TimerNode>();
     node->timer->callback = node.get();
-    node->timer->period_ns = node->timer->asked_period_ns = timer->period.count();
+    node->timer->period_ns = timer->period.count();
     node->timer->first_period_ns = timer->period.count();
     node->timer->clock = timer->clock;
     node->timer->one_shot = timer->one_shot;
@@ -314,9 +311,6 @@ Status Engine::Impl::add_callback(
     if (!watched.ok()) {
       findings.add({subject, "its budget is not watched: " + watched.message(), 0, ""});
     }
-  }
-  if (has_budget) {
-    accounts.admit_all();
   }
   if (timer && timer->autostart) {
     Section section(*mutex);
@@ -374,9 +368,6 @@ uint64_t Engine::remove(const std::shared_ptr<Callback> & callback)
     impl_->former.pop_front();
   }
   impl_->callbacks.erase(last->name());
-  if (last->budget) {
-    impl_->accounts.admit_all();
-  }
   return waited;
 }
 

@@ -52,11 +52,6 @@ const char * to_string(OnOverrun reaction) noexcept
   return "unknown";
 }
 
-const char * to_string(Criticality criticality) noexcept
-{
-  return criticality == Criticality::kLow ? "low" : "high";
-}
-
 const char * to_string(ExecutionModel model) noexcept
 {
   switch (model) {

@@ -15,6 +15,7 @@ from rclrt_analysis.bounds.analyse import analyse
 from rclrt_analysis.model import Callback, Executor, ExecutorKind, Kind, Overheads, System
 from rclrt_analysis.plan.budgets import Budget, _apart, kept_apart, sufficient_budgets
 from rclrt_analysis.plan.change import to_text
+from rclrt_analysis.plan.fields import duration
 from rclrt_analysis.plan.parameters import applied, read_plan, to_parameters
 from rclrt_analysis.simulation import Run, simulate
 from test_plan import opening, plan
@@ -89,7 +90,9 @@ def test_a_plan_has_budgets_and_says_what_they_keep_apart(tmp_path: Path) -> Non
     assert "of 4 deadlines hold whatever others need:" in to_text(made, [])
     text = to_parameters(made, "robot.yaml")
     content = yaml.safe_load(text)["/**"]["ros__parameters"]["rclrt"]["callbacks"]
-    assert content["/imu/timer/10ms"]["budget"] == {"runtime": imu.runtime, "period": imu.period}
+    assert content["/imu/timer/10ms"]["budget"] == {
+        key: duration(ns) for key, ns in (("runtime", imu.runtime), ("period", imu.period))
+    }
     assert "# whatever others need: " in text
     path = tmp_path / "plan.yaml"
     path.write_text(text, encoding="utf-8")

@@ -183,9 +183,7 @@ def test_if_only_deadlines_order_it_right_edf_is_chosen(tmp_path: Path) -> None:
     assert made.proved
     assert made.system.executors[0].policy is Policy.EDF
     entries = to_parameters(made, "robot.yaml")
-    assert (
-        '"/**/a/timer/**": {relative_deadline: 9000000, cpu_affinity: [0], wcet: 3ms, ' in entries
-    )
+    assert '"/**/a/timer/**": {relative_deadline: 9ms, cpu_affinity: [0], wcet: 3ms, ' in entries
     assert "policy: edf" in entries
 
 

@@ -215,7 +215,7 @@ Chain read_chain(const YamlField & field, const std::string & file)
   chain.deadline = map.duration("deadline");
   chain.bound = map.duration("bound");
   chain.silent_after = map.duration("silent_after");
-  chain.budget = read_budget(map, rclrt_core::BudgetOwner::kChain);
+  chain.budget = read_budget(map);
   if (const auto on_miss = map.node("on_miss")) {
     const YamlMap counts(*on_miss, map.subject() + ": on_miss", {"warn_after", "error_after"});
     chain.warn_after = read_count(counts, "warn_after");

@@ -186,7 +186,7 @@ void CieReader::keep(std::vector<Entry> entries, const Section & section)
   entries.erase(std::stable_partition(entries.begin(), entries.end(), asks), entries.end());
   if (name == "non_ros_threads") {
     for (const Entry & entry : entries) {
-      document_.threads.push_back({entry.name, "", attributes_of(entry.changes)});
+      document_.threads.push_back({entry.name, attributes_of(entry.changes)});
     }
   } else {
     leave(

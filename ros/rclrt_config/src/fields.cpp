@@ -17,19 +17,16 @@ Changes<Assumption> read_assumption_fields(const YamlMap & map)
 }
 
 using rclrt_core::Budget;
-using rclrt_core::BudgetOwner;
-using rclrt_core::Criticality;
 using rclrt_core::Duration;
 using rclrt_core::OnOverrun;
 
-std::optional<Budget> read_budget(const YamlMap & of, BudgetOwner owner)
+std::optional<Budget> read_budget(const YamlMap & of)
 {
   const auto value = of.node("budget");
   if (!value) {
     return std::nullopt;
   }
-  const YamlMap map(
-    *value, "budget", {"runtime", "period", "on_overrun", "criticality", "max_period"});
+  const YamlMap map(*value, "budget", {"runtime", "period", "on_overrun"});
   Budget budget;
   for (const auto & [field, part] :
        {std::pair("runtime", &budget.runtime), {"period", &budget.period}}) {
@@ -44,11 +41,7 @@ std::optional<Budget> read_budget(const YamlMap & of, BudgetOwner owner)
       .word<OnOverrun>(
         "on_overrun", {{"demote", OnOverrun::kDemote}, {"notify", OnOverrun::kNotify}})
       .value_or(OnOverrun::kDemote);
-  budget.criticality =
-    map.word<Criticality>("criticality", {{"high", Criticality::kHigh}, {"low", Criticality::kLow}})
-      .value_or(Criticality::kHigh);
-  budget.max_period = map.duration("max_period").value_or(Duration{0});
-  const rclrt_core::Status valid = rclrt_core::validate(budget, of.subject(), owner);
+  const rclrt_core::Status valid = rclrt_core::validate(budget, of.subject());
   if (!valid.ok()) {
     of.fail("budget", valid.message());
   }

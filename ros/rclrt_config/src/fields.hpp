@@ -43,8 +43,8 @@ void check_attributes(
   const Changes<rclrt_core::Scheduling> & changes, const YamlMap & map, const std::string & field,
   int cpu_count);
 
-/// The field `budget` of callbacks, groups and chains: empty if it is not there. Of a callback that may be a timer, `owner` is kTimer.
-std::optional<rclrt_core::Budget> read_budget(const YamlMap & of, rclrt_core::BudgetOwner owner);
+/// The field `budget` of callbacks, groups and chains: empty if it is not there.
+std::optional<rclrt_core::Budget> read_budget(const YamlMap & of);
 
 /// What the proof of a plan takes for granted of a callback.
 constexpr const char * kAssumptionFields[] = {"wcet", "min_period", "response_bound"};

@@ -69,29 +69,11 @@ const CallbackField kCallbackFields[] = {
                                                  {"keep_latest", OverrunRule::kKeepLatest},
                                                  {"skip", OverrunRule::kSkip}}));
    }},
-  {"dispatch",
+  {"inline_bound",
    [](const YamlMap & map) {
-     const bool is_inline =
-       map.word<bool>("dispatch", {{"queue", false}, {"inline", true}}).value_or(false);
-     if (is_inline != map.has("bound")) {
-       map.fail(
-         "dispatch", is_inline ? "dispatch: inline needs a bound on the execution time, such as "
-                                 "bound: 100us"
-                               : "dispatch: queue has no bound. Remove it");
-     }
-     return is_inline ? Change() : change(&Scheduling::inline_bound, std::optional(Duration{0}));
+     return change(&Scheduling::inline_bound, map.duration("inline_bound", "no inline run"));
    }},
-  {"bound",
-   [](const YamlMap & map) {
-     if (!map.has("dispatch")) {
-       map.fail("bound", "bound belongs to dispatch: inline, which is not here");
-     }
-     return change(&Scheduling::inline_bound, map.duration("bound"));
-   }},
-  {"budget",
-   [](const YamlMap & map) {
-     return change(&Scheduling::budget, read_budget(map, rclrt_core::BudgetOwner::kTimer));
-   }},
+  {"budget", [](const YamlMap & map) { return change(&Scheduling::budget, read_budget(map)); }},
   {"queue_priority",
    [](const YamlMap & map) {
      return change(
@@ -292,8 +274,7 @@ Entry ParametersReader::read_entry(const YamlField & field, const std::string & 
   }
   entry.changes = read_attributes(map, cpu_count_);
   if (is_group) {
-    entry.changes.push_back(
-      change(&Scheduling::budget, read_budget(map, rclrt_core::BudgetOwner::kGroup)));
+    entry.changes.push_back(change(&Scheduling::budget, read_budget(map)));
     return entry;
   }
   for (const CallbackField & callback_field : kCallbackFields) {
@@ -325,14 +306,10 @@ void ParametersReader::read_trace(const YamlField & field, const std::string & n
   const auto & earlier = document_.traces;
   throw_unless_everywhere(
     field, node, earlier.empty() ? std::nullopt : std::optional<Place>(earlier.front().place));
-  const YamlMap map(
-    field.value, "trace",
-    {"live", "directory", "service", "keep", "on_miss", "on_signal", "limit"});
+  const YamlMap map(field.value, "trace", {"directory", "keep", "on_miss", "on_signal", "limit"});
   document_.traces.push_back(
     {place(field.name_mark),
-     {change(&TraceOptions::live, map.boolean("live")),
-      change(&TraceOptions::directory, map.string("directory")),
-      change(&TraceOptions::service, map.boolean("service")),
+     {change(&TraceOptions::directory, map.string("directory")),
       change(&TraceOptions::keep, map.duration("keep", "everything")),
       change(&TraceOptions::on_miss, map.boolean("on_miss")),
       change(
@@ -350,12 +327,8 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     field, node, earlier.empty() ? std::nullopt : std::optional<Place>(earlier.front().place));
   const YamlMap map(
     field.value, "executor",
-    {"policy", "max_threads", "attributes", "middleware_thread", "middleware_threads", "threads",
-     "timer_thread", "lock_memory", "stack_size", "capacity_percent", "deadline_scheduler", "wait",
-     "spin", "beat"});
-  const auto percent = [](const std::optional<int64_t> & number) {
-    return number ? std::optional(static_cast<double>(*number) / 100) : std::nullopt;
-  };
+    {"policy", "max_threads", "attributes", "middleware_thread", "threads", "timer_thread",
+     "lock_memory", "stack_size", "deadline_scheduler", "wait", "spin", "beat"});
   const auto waiting = [](auto member, const auto & value) {
     return change(&EngineOptions::waiting, change(member, value));
   };
@@ -394,10 +367,6 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     change(&EngineOptions::timer_thread, read_thread(map, "timer_thread")),
     change(&EngineOptions::lock_memory, map.boolean("lock_memory")),
     change(
-      &EngineOptions::capacity,
-      percent(map.integer(
-        "capacity_percent", 1, 102'400, ". Count percent of one CPU: 190 is 95 % of two"))),
-    change(
       &EngineOptions::stack_size, map.integer("stack_size", 65'536, int64_t{1} << 32, " (bytes)")),
     waiting(
       &WaitingOptions::kind,
@@ -428,14 +397,6 @@ std::vector<NamedThread> ParametersReader::read_threads(const YamlMap & executor
 {
   constexpr std::size_t kLongestName = 15;  // of a thread, on Linux
   std::vector<NamedThread> threads;
-  if (const auto roles = executor.node("middleware_threads")) {
-    const YamlMap map(*roles, "middleware_threads", {"receive", "events", "flow"});
-    for (const char * role : {"receive", "events", "flow"}) {
-      if (const auto attributes = read_thread(map, role)) {
-        threads.push_back({"", role, *attributes});
-      }
-    }
-  }
   if (const auto names = executor.node("threads")) {
     std::vector<std::string> all;
     for (const YamlField & field : fields_of(*names, "threads")) {
@@ -457,7 +418,7 @@ std::vector<NamedThread> ParametersReader::read_threads(const YamlMap & executor
     const YamlMap map(*names, "threads", all);
     for (const std::string & name : all) {
       if (const auto attributes = read_thread(map, name)) {
-        threads.push_back({name, "", *attributes});
+        threads.push_back({name, *attributes});
       }
     }
   }

@@ -52,30 +52,22 @@ bool parse_number(std::string number, int digits, int64_t * result)
   return parse_integer(number, result);
 }
 
-/// False if it is no duration, or finer than a nanosecond, or too long.
+/// False if it is no number with a unit, nor 0; or finer than a nanosecond, or too long.
 bool parse_duration(const std::string & text, int64_t * nanoseconds)
 {
+  if (text == "0") {
+    *nanoseconds = 0;
+    return true;
+  }
   static const std::pair<const char *, int> units[] = {{"ns", 0}, {"us", 3}, {"ms", 6}, {"s", 9}};
   std::size_t end = 0;
   while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) {
     ++end;
   }
-  const std::string number = text.substr(0, end);
-  const std::string unit = text.substr(std::min(text.find_first_not_of(' ', end), text.size()));
-  int digits = 0;
-  if (unit.empty()) {
-    if (end != text.size() || number.find('.') != std::string::npos) {
-      return false;
-    }
-  } else {
-    const auto known = std::find_if(
-      std::begin(units), std::end(units), [&unit](const auto & u) { return unit == u.first; });
-    if (known == std::end(units)) {
-      return false;
-    }
-    digits = known->second;
-  }
-  return parse_number(number, digits, nanoseconds);
+  const auto unit = std::find_if(std::begin(units), std::end(units), [&](const auto & known) {
+    return text.compare(end, std::string::npos, known.first) == 0;
+  });
+  return unit != std::end(units) && parse_number(text.substr(0, end), unit->second, nanoseconds);
 }
 
 }  // namespace
@@ -207,12 +199,16 @@ std::optional<Duration> YamlMap::duration(const std::string & field, const char 
   if (
     !value->IsScalar() || !parse_duration(value->Scalar(), &nanoseconds) ||
     (nanoseconds == 0 && zero_means == nullptr)) {
+    int64_t plain = 0;
+    const bool lacks_unit =
+      value->IsScalar() && parse_integer(value->Scalar(), &plain) && plain > 0;
     fail(
-      field, field + " must be a time above 0" +
-               (zero_means ? std::string(", or 0 for ") + zero_means : "") +
-               ": a whole number of nanoseconds, or a number with ns, us, ms or s such as 5ms or "
-               "1.5ms, and less than 292 years; here is " +
-               shown(*value));
+      field,
+      field + " must be a time above 0" +
+        (zero_means ? std::string(", or 0 for ") + zero_means : "") +
+        ": a number with ns, us, ms or s such as 5ms or 1.5ms, and less than 292 years; here "
+        "is " +
+        shown(*value) + (lacks_unit ? ". Write its unit: " + value->Scalar() + "ns" : ""));
   }
   return Duration(nanoseconds);
 }

@@ -73,7 +73,7 @@ public:
   std::optional<int64_t> integer(
     const std::string & field, int64_t lowest, int64_t highest,
     const std::string & hint = "") const;
-  /// Nanoseconds, or a number with ns, us, ms or s. Above 0, or `zero_means` says what 0 is.
+  /// A number with ns, us, ms or s. Above 0, or `zero_means` says what 0 is.
   std::optional<rclrt_core::Duration> duration(
     const std::string & field, const char * zero_means = nullptr) const;
   /// A list of words; none if the field is not there.

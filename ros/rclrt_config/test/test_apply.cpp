@@ -93,7 +93,7 @@ TEST(Apply, each_policy_arrives)
     {"scheduling_policy: rr, priority: 1", "rr, priority 1"},
     {"scheduling_policy: deadline, runtime: 5ms, deadline: 10000us, period: 0.02s",
      "deadline, runtime 5000000 ns, deadline 10000000 ns, period 20000000 ns"},
-    {"scheduling_policy: deadline, runtime: 5000000, deadline: 10 ms, period: 20000000ns",
+    {"scheduling_policy: deadline, runtime: 5000us, deadline: 10ms, period: 20000000ns",
      "deadline, runtime 5000000 ns, deadline 10000000 ns, period 20000000 ns"},
   };
   for (const auto & c : cases) {
@@ -248,18 +248,6 @@ TEST(Apply, a_group_has_a_budget_and_the_last_entry_wins)
   EXPECT_EQ(options.budget, (rclrt_core::Budget{2ms, 20ms, rclrt_core::OnOverrun::kNotify}));
 }
 
-TEST(Apply, a_budget_says_who_gives_way)
-{
-  const CallbackOptions options = applied(
-    {"/p/timer/x: {budget: {runtime: 2ms, period: 20ms, criticality: low, max_period: 60ms}}"},
-    callback("/p/timer/x"));
-  EXPECT_EQ(
-    options.budget,
-    (rclrt_core::Budget{
-      2ms, 20ms, rclrt_core::OnOverrun::kDemote, rclrt_core::Criticality::kLow, 60ms}));
-  EXPECT_EQ(options.chain, "");
-}
-
 TEST(Apply, the_callbacks_of_a_chain_share_its_budget)
 {
   const std::string chains =
@@ -312,12 +300,10 @@ TEST(Apply, each_field_of_an_executor_arrives)
     "        attributes: require\n"
     "        lock_memory: true\n"
     "        stack_size: 262144\n"
-    "        capacity_percent: 190\n"
     "        wait: adaptive\n"
     "        spin: 200us\n"
     "        timer_thread: {scheduling_policy: fifo, priority: 91}\n"
     "        middleware_thread: {scheduling_policy: fifo, priority: 90, cpu_affinity: [3]}\n"
-    "        middleware_threads: {receive: {scheduling_policy: fifo, priority: 70}}\n"
     "        threads: {spdlog*: {scheduling_policy: other, nice: 5, cpu_affinity: [0]}}\n"));
   EngineOptions options;
   ASSERT_TRUE(configuration.apply(&options).ok());
@@ -326,16 +312,13 @@ TEST(Apply, each_field_of_an_executor_arrives)
   EXPECT_EQ(options.attributes_mode, AttributesMode::kRequire);
   EXPECT_TRUE(options.lock_memory);
   EXPECT_EQ(options.stack_size, 262'144u);
-  EXPECT_DOUBLE_EQ(options.capacity, 1.9);
   EXPECT_EQ(options.waiting.kind, rclrt_core::Waiting::kAdaptive);
   EXPECT_EQ(options.waiting.spin, std::chrono::microseconds(200));
   EXPECT_EQ(to_string(options.timer_thread), "fifo, priority 91");
   const auto threads = configuration.threads();
-  ASSERT_EQ(threads.size(), 2u);
-  EXPECT_EQ(threads[0].role, "receive");
-  EXPECT_EQ(to_string(threads[0].attributes), "fifo, priority 70");
-  EXPECT_EQ(threads[1].name, "spdlog*");
-  EXPECT_EQ(to_string(threads[1].attributes), "other, nice 5, cpu_affinity 0");
+  ASSERT_EQ(threads.size(), 1u);
+  EXPECT_EQ(threads[0].name, "spdlog*");
+  EXPECT_EQ(to_string(threads[0].attributes), "other, nice 5, cpu_affinity 0");
   ASSERT_TRUE(configuration.middleware_thread());
   EXPECT_EQ(to_string(*configuration.middleware_thread()), "fifo, priority 90, cpu_affinity 3");
   EXPECT_TRUE(configuration.notes().empty());

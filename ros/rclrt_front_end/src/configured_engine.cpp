@@ -53,7 +53,7 @@ Status check_inline(const CallbackOptions & options)
   }
   return Status::error(
     "'" + options.name +
-    "': dispatch inline is for subscriptions only. Remove it here, or write names that "
+    "': inline_bound is for subscriptions only. Remove it here, or write names that "
     "match subscriptions only");
 }
 
@@ -104,7 +104,7 @@ Status ConfiguredEngine::make(
       status = made->fit_to_machine("middleware threads", &middleware.value());
     }
     if (status.ok()) {
-      made->record(options.trace, options.trace_service, live);
+      made->record(options.trace, live);
       made->watch(options);
       *engine = std::move(made);
     }
@@ -134,32 +134,21 @@ rclrt_config::TraceOptions ConfiguredEngineOptions::nothing_recorded()
   return options;
 }
 
-void ConfiguredEngine::record(
-  rclrt_config::TraceOptions options, const TraceService & service, const Status & live)
+void ConfiguredEngine::record(rclrt_config::TraceOptions options, const Status & live)
 {
   if (!live.ok()) {
     report(
       {"trace", "other programs cannot see it: " + live.message(), 0,
-       "Mend that, or write trace: {live: false}", rclrt_core::Severity::kNote});
+       "Mend that, or set TraceOptions::live to false", rclrt_core::Severity::kNote});
   }
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody has a reason to set it meanwhile
   const char * const directory = std::getenv("RCLRT_TRACE");
   if (directory != nullptr) {
     options.directory = directory;
   }
-  const bool has_service = options.service && service;
-  if (options.service && options.directory.empty()) {
-    report({"trace", "has no service: there is no folder for the files", 0, "Name the directory"});
-  } else if (options.service && !service) {
-    report(
-      {"trace", "has no service: this executor was built without std_srvs", 0,
-       "Install the package std_srvs and build again"});
-  }
   if (!options.directory.empty() && engine_->options().trace_capacity > 0) {
-    const bool begin = !options.service || directory != nullptr;
     recorder_ = std::make_unique<Recorder>(
-      *engine_, std::move(options), [this](const Finding & finding) { report(finding); },
-      has_service ? service : TraceService(), begin);
+      *engine_, std::move(options), [this](const Finding & finding) { report(finding); });
   }
 }
 
@@ -169,7 +158,7 @@ void ConfiguredEngine::watch(const ConfiguredEngineOptions & options)
   if (is_watched && !engine_->options().trace_memory) {
     report(
       {"chains", "are not watched: they are seen by the live trace, which this executor has not", 0,
-       "Remove trace: {live: false}, and let the executor keep records"});
+       "Let the executor keep records: TraceOptions::live, trace_capacity"});
   }
   Watcher::Options watched;
   watched.tell = [this](const Finding & finding) { report(finding); };
@@ -296,18 +285,18 @@ void ConfiguredEngine::fit_to_middleware(
   } else if (!publishers) {
     report(
       {options->name,
-       "is queued, although it asks for dispatch: inline: it is not known whether this process "
+       "is queued, although it has an inline_bound: it is not known whether this process "
        "publishes on its topic",
-       0, "See the finding about publications, or remove dispatch: inline"});
+       0, "See the finding about publications, or remove inline_bound"});
   } else {
     inline_[options->name] = publishers;
     const auto & chains = configuration_.chains();
     if (std::any_of(chains.begin(), chains.end(), [](const auto & chain) { return chain.bound; })) {
       report(
         {options->name,
-         "may run on the middleware's thread (dispatch: inline), before all callbacks and on any "
+         "may run on the middleware's thread (inline_bound), before all callbacks and on any "
          "CPU. The bounds of this file's chains do not count that",
-         0, "Remove dispatch: inline, or add its bound to each of theirs"});
+         0, "Remove inline_bound, or add it to each of theirs"});
     }
     return;
   }
@@ -468,9 +457,9 @@ std::vector<Finding> ConfiguredEngine::findings() const
       if (publishers->load() > 0) {
         all.push_back(
           {name,
-           "is queued, although it asks for dispatch: inline: this process publishes on its topic "
+           "is queued, although it has an inline_bound: this process publishes on its topic "
            "itself, and the publication might wait for the callback",
-           0, "Move the publisher to another process, or remove dispatch: inline"});
+           0, "Move the publisher to another process, or remove inline_bound"});
       }
     }
   }

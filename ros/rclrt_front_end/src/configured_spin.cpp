@@ -79,17 +79,7 @@ Status ConfiguredEngine::name_threads()
   }
   std::vector<NamedThreads::Wish> wishes;
   for (const rclrt_config::NamedThread & thread : configuration_.threads()) {
-    if (thread.role.empty()) {
-      wishes.push_back({thread.name, thread.attributes});
-      continue;
-    }
-    const auto & names = middleware_.names_of(thread.role);
-    if (names.empty()) {
-      report(middleware_.no_such_role(thread.role));
-    }
-    for (const std::string & name : names) {
-      wishes.push_back({name, thread.attributes});
-    }
+    wishes.push_back({thread.name, thread.attributes});
   }
   if (wishes.empty()) {
     return {};

@@ -27,8 +27,7 @@ Middleware fast_dds()
   made.threads = {"dds.*"};
   // They send again what was lost, and what is published asynchronously. They try the writer's lock in a loop.
   made.busy_waiting = {"dds.asyn.*"};
-  made.roles.receive = {"dds.udp.*", "dds.shm.*", "dds.tcp.*", "dds.dsha.*"};
-  made.roles.events = {"dds.ev.*"};
+  made.complete_with = {{"dds.udp.*", "dds.shm.*", "dds.tcp.*", "dds.dsha.*"}, {"dds.ev.*"}};
   // NOLINTNEXTLINE(concurrency-mt-unsafe): only a concurrent setenv() would be unsafe
   const char * mode = std::getenv("RMW_FASTRTPS_PUBLICATION_MODE");
   made.publishes_by_busy_waiting = mode && mode == std::string("ASYNCHRONOUS");
@@ -44,8 +43,8 @@ Middleware cyclone_dds()
   Middleware made;
   made.threads = {"recv", "recvUC", "recvMC", "tev",       "tev.*", "dq.*",
                   "gc",   "lease",  "xmit.*", "threadmon", "fsm"};
-  made.roles = {
-    {"recv", "recvUC", "recvMC", "dq.*"}, {"tev", "tev.*", "gc", "lease", "fsm"}, {"xmit.*"}};
+  made.complete_with = {
+    {"recv", "recvUC", "recvMC", "dq.*"}, {"tev", "tev.*", "gc", "lease", "fsm"}};
   made.reception_stamp = ReceptionStamp::kTake;
   made.has_ids_for_all = false;
   return made;
@@ -56,7 +55,7 @@ Middleware zenoh()
 {
   Middleware made;
   made.threads = {"app-*", "acc-*", "tx-*", "rx-*", "net-*"};
-  made.roles = {{"rx-*"}, {"app-*", "acc-*", "net-*"}, {"tx-*"}};
+  made.complete_with = {{"rx-*"}, {"app-*", "acc-*", "net-*"}};
   made.reception_stamp = ReceptionStamp::kArrival;
   return made;
 }
@@ -108,11 +107,6 @@ bool Middleware::owns_thread(const std::string & name) const
   return matches_any(threads, name) && !matches_any(busy_waiting, name);
 }
 
-const std::vector<std::string> & Middleware::names_of(const std::string & role) const
-{
-  return role == "receive" ? roles.receive : role == "events" ? roles.events : roles.flow;
-}
-
 std::string Middleware::threads_text() const
 {
   std::string text;
@@ -152,10 +146,10 @@ rclrt_core::Finding Middleware::no_inline(const std::string & who) const
 {
   rclrt_core::Finding finding;
   finding.subject = who;
-  finding.what = "is queued, although it asks for dispatch: inline: it is not known which locks " +
+  finding.what = "is queued, although it has an inline_bound: it is not known which locks " +
                  (rmw.empty() ? std::string("this middleware") : rmw) +
                  " holds while it brings a message";
-  finding.fix = "Set RMW_IMPLEMENTATION=rmw_fastrtps_cpp, or remove dispatch: inline";
+  finding.fix = "Set RMW_IMPLEMENTATION=rmw_fastrtps_cpp, or remove inline_bound";
   return finding;
 }
 
@@ -168,20 +162,6 @@ rclrt_core::Finding Middleware::publishes_late(const std::string & who) const
     " go out by threads that stay ordinary ones (dds.asyn.*), since they wait for locks without "
     "sleeping: RMW_FASTRTPS_PUBLICATION_MODE is ASYNCHRONOUS";
   finding.fix = "Unset RMW_FASTRTPS_PUBLICATION_MODE: the thread that publishes sends then";
-  return finding;
-}
-
-rclrt_core::Finding Middleware::no_such_role(const std::string & role) const
-{
-  rclrt_core::Finding finding;
-  finding.subject = "middleware_threads " + role;
-  finding.what = is_known ? "stay as they are: those of " + rmw +
-                              " wait for locks without sleeping, and with a priority such a thread "
-                              "may wait for ever"
-                          : "stay as they are: which threads of " +
-                              (rmw.empty() ? std::string("this middleware") : rmw) +
-                              " have this role is not known";
-  finding.fix = is_known ? "Remove the entry" : "Name them under executor.threads";
   return finding;
 }
 

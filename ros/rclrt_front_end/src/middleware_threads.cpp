@@ -101,19 +101,14 @@ bool MiddlewareThreads::look()
 bool MiddlewareThreads::is_complete_locked() const
 {
   const auto threads = platform_.threads();
-  const Middleware::Roles & roles = middleware_.roles;
-  for (const std::vector<std::string> * role : {&roles.receive, &roles.events}) {
-    const bool is_there =
-      role->empty() || std::any_of(threads.begin(), threads.end(), [role](const auto & thread) {
-        return std::any_of(role->begin(), role->end(), [&thread](const std::string & pattern) {
-          return is_name_of(pattern, thread.second);
-        });
+  const auto is_there = [&threads](const std::vector<std::string> & names) {
+    return std::any_of(threads.begin(), threads.end(), [&names](const auto & thread) {
+      return std::any_of(names.begin(), names.end(), [&thread](const std::string & pattern) {
+        return is_name_of(pattern, thread.second);
       });
-    if (!is_there) {
-      return false;
-    }
-  }
-  return true;
+    });
+  };
+  return std::all_of(middleware_.complete_with.begin(), middleware_.complete_with.end(), is_there);
 }
 
 void MiddlewareThreads::release(const void * owner)

@@ -62,26 +62,19 @@ bool is_miss(const rclrt_job_record & record)
 
 }  // namespace
 
-Recorder::Recorder(
-  rclrt_core::Engine & engine, rclrt_config::TraceOptions options, Tell tell, TraceService service,
-  bool begin)
+Recorder::Recorder(rclrt_core::Engine & engine, rclrt_config::TraceOptions options, Tell tell)
 : engine_(engine),
   options_(std::move(options)),
   tell_(std::move(tell)),
-  service_(std::move(service)),
-  executor_(engine.trace_source(UINT32_MAX).executor),
-  is_on_(begin)
+  name_(
+    options_.directory + "/" + rclrt_core::trace_name(engine.trace_source(UINT32_MAX).executor) +
+    "-")
 {
-  name_ = options_.directory + "/" + rclrt_core::trace_name(executor_) + "-";
   std::error_code error;
-  if (is_on_) {
-    std::filesystem::create_directories(options_.directory, error);
-  }
+  std::filesystem::create_directories(options_.directory, error);
   if (error) {
     give_up(Status::error("cannot make the folder: " + error.message()));
-    if (!service_) {
-      return;
-    }
+    return;
   }
   if (options_.keep > rclrt_core::Duration::zero() && options_.on_signal != 0) {
     const std::string why = listen_to(options_.on_signal);
@@ -106,9 +99,7 @@ Recorder::~Recorder()
   engine_.platform().wake_one(end_);
   if (thread_) {
     thread_.reset();
-    if (is_on_) {
-      step(true);
-    }
+    step(true);
   }
 }
 
@@ -116,65 +107,9 @@ void Recorder::run()
 {
   rclrt_core::Platform & platform = engine_.platform();
   while (end_.load(std::memory_order_acquire) == 0) {
-    if (service_) {
-      serve();
-    }
-    if (is_on_) {
-      step(false);
-    }
+    step(false);
     platform.wait(end_, 0, platform.now() + kPause);
   }
-}
-
-void Recorder::serve()
-{
-  const auto change = [this](bool wanted) {
-    const bool writes = is_on_ && !has_failed_;
-    if (wanted != writes) {
-      return wanted ? begin() : end();
-    }
-    return TraceAnswer{
-      true, wanted ? "it was being written before, into " + options_.directory
-                   : "nothing was being written"};
-  };
-  const Status served = service_(executor_, change);
-  if (!served.ok()) {
-    tell_(
-      {"trace", "has no service: " + served.message(), 0,
-       "Mend that, or remove the entry 'service'"});
-  }
-}
-
-TraceAnswer Recorder::begin()
-{
-  std::error_code error;
-  std::filesystem::create_directories(options_.directory, error);
-  if (error) {
-    return {false, "cannot make the folder '" + options_.directory + "': " + error.message()};
-  }
-  has_failed_ = false;
-  // What was there before is not part of it, and nothing of that is missing.
-  engine_.read_trace([](const rclrt_job_record &) {});
-  lost_before_ = engine_.trace_source(UINT32_MAX).dropped;
-  if (options_.keep > rclrt_core::Duration::zero()) {
-    is_on_ = true;
-    signals_ = signals[static_cast<std::size_t>(options_.on_signal)];
-    return {true, "what happens is kept; occasions are written into " + options_.directory};
-  }
-  is_on_ = open_next();
-  return is_on_ ? TraceAnswer{true, "writes " + files_.back().path}
-                : TraceAnswer{false, "cannot write '" + files_.back().path + "'"};
-}
-
-TraceAnswer Recorder::end()
-{
-  step(true);
-  is_on_ = false;
-  kept_.clear();
-  if (has_failed_) {
-    return {false, "not everything could be written into '" + options_.directory + "'"};
-  }
-  return {true, files_.empty() ? "there was no occasion" : "wrote " + files_.back().path};
 }
 
 void Recorder::step(bool is_last)
@@ -205,7 +140,6 @@ rclrt_core::TraceSource Recorder::source()
   if (!source.callbacks.empty()) {
     next_callback_ = source.callbacks.back().id + 1;
   }
-  source.dropped -= lost_before_;
   return source;
 }
 

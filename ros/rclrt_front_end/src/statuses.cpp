@@ -85,7 +85,6 @@ std::vector<DiagnosticStatus> statuses_of(
     const uint64_t new_ones =
       more(statistics.dropped + statistics.exceptions, before.dropped + before.exceptions);
     const uint64_t over_budget = more(statistics.over_budget, before.over_budget);
-    const uint64_t without_room = more(statistics.without_room, before.without_room);
     const uint64_t misses = more(statistics.deadline_misses, before.deadline_misses);
     DiagnosticStatus & status = statuses.emplace_back();
     status.name = "rclrt: callback " + name;
@@ -96,24 +95,15 @@ std::vector<DiagnosticStatus> statuses_of(
     } else if (over_budget > 0) {
       status.level = DiagnosticLevel::kWarn;
       status.message = "needed more than its budget in " + std::to_string(over_budget) + " periods";
-    } else if (without_room > 0) {
-      status.level = DiagnosticLevel::kWarn;
-      status.message =
-        "ran " + std::to_string(without_room) + " jobs in the background: its budget does not fit";
     } else if (misses > 0) {
       status.level = DiagnosticLevel::kWarn;
       status.message = "ended after its deadline " + std::to_string(misses) + " times";
     }
     const std::pair<const char *, uint64_t> counters[] = {
-      {"executed", statistics.executed},
-      {"empty", statistics.empty},
-      {"dropped", statistics.dropped},
-      {"skipped", statistics.skipped},
-      {"exceptions", statistics.exceptions},
-      {"deadline_misses", statistics.deadline_misses},
-      {"over_budget", statistics.over_budget},
-      {"without_room", statistics.without_room},
-      {"stamps_refused", statistics.stamps_refused},
+      {"executed", statistics.executed},       {"empty", statistics.empty},
+      {"dropped", statistics.dropped},         {"skipped", statistics.skipped},
+      {"exceptions", statistics.exceptions},   {"deadline_misses", statistics.deadline_misses},
+      {"over_budget", statistics.over_budget}, {"stamps_refused", statistics.stamps_refused},
     };
     for (const auto & [key, number] : counters) {
       status.values.emplace_back(key, std::to_string(number));

@@ -100,7 +100,7 @@ TEST(ConfiguredEngine, a_group_that_comes_back_with_another_budget_has_that_one)
   EXPECT_EQ(groups[0], groups[1]);
 }
 
-// ---- dispatch: inline
+// ---- inline_bound
 
 struct InlineCase
 {

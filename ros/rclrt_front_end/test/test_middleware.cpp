@@ -188,9 +188,6 @@ TEST(Statuses, warn_of_a_callback_in_the_second_in_which_something_went_wrong)
           {{6, "over_budget"}},
           &CallbackStatistics::dropped,
           "dropped"},
-         {&CallbackStatistics::without_room,
-          "ran 3 jobs in the background: its budget does not fit",
-          {{7, "without_room"}}},
          {&CallbackStatistics::deadline_misses,
           "ended after its deadline 3 times",
           {},
@@ -240,17 +237,12 @@ std::vector<int64_t> cost_of_idleness(int callbacks)
 {
   const std::string folder = testing::TempDir() + "/idle." + std::to_string(getpid());
   std::filesystem::create_directories(folder);
-  std::ofstream(folder + "/file.yaml")
-    << "/**: {ros__parameters: {rclrt: {diagnostics: true, trace: {live: false, service: true}}}}";
+  std::ofstream(folder + "/file.yaml") << "/**: {ros__parameters: {rclrt: {diagnostics: true}}}";
   ConfiguredEngineOptions options;
   options.configuration_file = folder + "/file.yaml";
   options.trace.directory = folder;
   options.publish_diagnostics = [](const auto & statuses) {
     EXPECT_LE(statuses.size(), 1u);
-    return rclrt_core::Status();
-  };
-  options.trace_service = [begins = true](unsigned, const SwitchTrace & change) mutable {
-    EXPECT_TRUE(!std::exchange(begins, false) || change(true).success);
     return rclrt_core::Status();
   };
   rclrt_core::SimPlatform sim;

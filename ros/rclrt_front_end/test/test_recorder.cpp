@@ -89,7 +89,6 @@ protected:
     options.engine.trace_capacity = 1 << 14;
     options.engine.attributes_mode = rclrt_core::AttributesMode::kOff;
     options.trace = trace_;
-    options.trace_service = service_;
     ASSERT_TRUE(ConfiguredEngine::make(platform_, options, &engine_).ok());
     std::shared_ptr<rclrt_core::Group> group;
     ASSERT_TRUE(engine_->add_group({}, "", &group).ok());
@@ -154,34 +153,8 @@ protected:
     return texts;
   }
 
-  /// As somebody who calls the service.
-  std::string call(bool begin)
-  {
-    asked_ = begin ? 1 : 0;
-    EXPECT_TRUE(eventually([this] { return asked_ < 0; }));
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return (answer_.success ? "good: " : "bad: ") + answer_.message;
-  }
-  void offer_a_service()
-  {
-    trace_.service = true;
-    service_ = [this](unsigned executor, const SwitchTrace & change) {
-      EXPECT_GE(executor, 1u);
-      if (asked_ >= 0) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        answer_ = change(asked_ == 1);
-        asked_ = -1;
-      }
-      return rclrt_core::Status();
-    };
-  }
-
   std::string folder_;
   rclrt_config::TraceOptions trace_;
-  TraceService service_;
-  std::atomic<int> asked_{-1};  ///< 0, 1: set by the test, taken by the recorder after the answer
-  std::mutex mutex_;
-  TraceAnswer answer_;
   rclrt_core::LinuxPlatform platform_;
   std::unique_ptr<ConfiguredEngine> engine_;
   std::shared_ptr<rclrt_core::Callback> callback_;
@@ -247,78 +220,6 @@ TEST_F(Recorders, are_asked_for_by_the_environment_too)
   EXPECT_THAT(files(), IsEmpty());
   ASSERT_THAT(files(other), SizeIs(1));
   EXPECT_THAT(Content(files(other)[0]).records, SizeIs(3));
-}
-
-TEST_F(Recorders, write_from_when_a_service_begins_it_until_it_ends_it)
-{
-  offer_a_service();
-  start();
-  run(callback_, 20'000);  // more than a ring holds: none of these is missing in what comes
-  EXPECT_EQ(call(false), "good: nothing was being written");
-  EXPECT_FALSE(std::filesystem::exists(folder_));
-  for (const unsigned jobs : {3U, 4U}) {
-    EXPECT_THAT(call(true), AllOf(HasSubstr("good: writes "), HasSubstr(".trace")));
-    EXPECT_THAT(call(true), HasSubstr("good: it was being written before"));
-    run(callback_, jobs);
-    EXPECT_EQ(call(false), "good: wrote " + files().back());
-    const Content content(files().back());
-    EXPECT_THAT(content.records, SizeIs(jobs));
-    EXPECT_EQ(content.lost, 0u);
-    EXPECT_EQ(content.callbacks, 2);
-    run(callback_, 5);
-  }
-  EXPECT_THAT(findings(), IsEmpty());
-  stop();
-  EXPECT_THAT(files(), SizeIs(2));
-}
-
-TEST_F(Recorders, say_to_who_calls_the_service_why_nothing_is_written)
-{
-  offer_a_service();
-  std::filesystem::create_directories(folder_);
-  std::ofstream(folder_ + "/new") << "no folder";
-  start();
-  EXPECT_THAT(call(true), AllOf(HasSubstr("bad: cannot make the folder"), HasSubstr(folder_)));
-  std::filesystem::remove(folder_ + "/new");
-  EXPECT_THAT(call(true), HasSubstr("good: writes "));
-}
-
-TEST_F(Recorders, of_a_flight_begin_when_a_service_wants_it)
-{
-  offer_a_service();
-  trace_.keep = std::chrono::seconds(100);
-  start();
-  run(late_, 1);
-  EXPECT_THAT(call(true), HasSubstr("good: what happens is kept"));
-  EXPECT_EQ(call(false), "good: there was no occasion");
-  EXPECT_THAT(call(true), HasSubstr("good: "));
-  run(late_, 2);
-  EXPECT_THAT(call(false), HasSubstr("good: wrote "));
-  ASSERT_THAT(files(), SizeIs(1));
-  EXPECT_THAT(Content(files()[0]).records, SizeIs(2));
-}
-
-TEST_F(Recorders, with_a_service_write_at_once_if_the_environment_says_so)
-{
-  offer_a_service();
-  const std::string other = folder_ + "/other";
-  setenv("RCLRT_TRACE", other.c_str(), 1);
-  start();
-  run(callback_, 3);
-  EXPECT_THAT(call(false), HasSubstr("good: wrote " + other));
-  EXPECT_THAT(Content(files(other)[0]).records, SizeIs(3));
-}
-
-TEST_F(Recorders, say_why_there_is_no_service)
-{
-  trace_.service = true;
-  start();
-  EXPECT_THAT(findings(), Contains(HasSubstr("built without std_srvs")));
-  stop();
-  offer_a_service();
-  trace_.directory = "";
-  start();
-  EXPECT_THAT(findings(), Contains(HasSubstr("there is no folder for the files")));
 }
 
 TEST_F(Recorders, keep_the_newest_files_within_the_limit)

@@ -14,7 +14,6 @@
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_front_end/take_on_rcl.hpp"
-#include "rclrt_front_end/trace_service_on_rcl.hpp"
 #include "rclrt_rcl/client.hpp"
 #include "rclrt_rcl/error.hpp"
 #include "rclrt_rcl/service.hpp"
@@ -47,8 +46,7 @@ std::unique_ptr<rclrt_front_end::ConfiguredEngine> make_engine(
   std::unique_ptr<rclrt_front_end::ConfiguredEngine> engine;
   check(rclrt_front_end::make_engine(
     rclrt_front_end::process_platform(), *context->handle(), from, std::move(engine_options),
-    rclrt_front_end::publish_diagnostics({context, context->handle()}),
-    rclrt_front_end::trace_service({context, context->handle()}), &engine));
+    rclrt_front_end::publish_diagnostics({context, context->handle()}), &engine));
   return engine;
 }
 

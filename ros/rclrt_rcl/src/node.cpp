@@ -169,7 +169,7 @@ std::unique_lock<std::recursive_mutex> Node::lock_creation() const
   if (rclrt_core::runs_inline()) {
     throw Error(
       "node '" + fully_qualified_name() +
-      "': a callback with dispatch: inline must not create anything. The middleware's thread runs "
+      "': a callback with inline_bound must not create anything. The middleware's thread runs "
       "it, and holds locks that this needs");
   }
   return std::unique_lock<std::recursive_mutex>(state_->creation_mutex);

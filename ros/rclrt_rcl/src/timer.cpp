@@ -150,9 +150,6 @@ bool Timer::do_take_and_run(const rclrt_core::Job & job)
     std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
     fired_ = !driver_ || driver_->is_cancelled();  // else it was reset after this release
   }
-  if (job.is_given_up) {
-    return true;
-  }
   const detail::Running running(&callback_);
   callback_(*this, TimerInfo{job.release, rclrt_front_end::process_platform().now()});
   return true;

@@ -287,29 +287,6 @@ TEST_F(ThreadsByName, have_what_the_file_says_while_an_executor_spins)
     << "they get back what they had";
 }
 
-TEST_F(ThreadsByName, of_the_middleware_have_it_by_what_they_do)
-{
-  const auto middleware = rclrt_front_end::middleware_in_use();
-  if (middleware.rmw != "rmw_fastrtps_cpp") {
-    GTEST_SKIP() << "names of threads of " << middleware.rmw << " are not in this test";
-  }
-  make_with(
-    "middleware_threads: {receive: {scheduling_policy: batch}, "
-    "events: {scheduling_policy: other, nice: 3}, flow: {scheduling_policy: batch}}");
-  const auto receive = beginning_with("dds.udp.");
-  ASSERT_TRUE(all_have(receive, SchedulingPolicy::kOther));
-  {
-    const Spinning spinning(*executor);
-    EXPECT_TRUE(wait_for([&] { return all_have(receive, SchedulingPolicy::kBatch); }));
-    EXPECT_TRUE(
-      wait_for([] { return all_have(beginning_with("dds.ev."), SchedulingPolicy::kOther, 0, 3); }));
-    EXPECT_TRUE(wait_for([&] { return mentions("middleware_threads flow"); }))
-      << "they are left alone";
-  }
-  EXPECT_TRUE(all_have(beginning_with("dds."), SchedulingPolicy::kOther))
-    << "they get back what they had";
-}
-
 TEST_F(ThreadsByName, of_an_executor_are_left_alone_whatever_the_pattern)
 {
   make_with("threads: {\"*\": {scheduling_policy: batch}}");

@@ -240,9 +240,7 @@ void Spinner::add_waitable(
         if (!data && needs_data) {
           return false;  // somebody else has taken it, or newer data have replaced it
         }
-        if (!rclrt_core::gives_up_job()) {
-          detail::execute(*present, data);
-        }
+        detail::execute(*present, data);
         return true;
       };
       return is_clock ? hear_clock(take) : take();
@@ -269,7 +267,7 @@ void Spinner::add_status_event(
     [status, is_announced](const std::shared_ptr<Event> & present) {
       is_announced->store(false);
       const auto data = status->take(*present);
-      if (data && !rclrt_core::gives_up_job()) {
+      if (data) {
         detail::execute(*present, data);
       }
       return data != nullptr;

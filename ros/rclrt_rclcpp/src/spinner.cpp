@@ -18,7 +18,6 @@
 #include "rclrt_front_end/keep_for_ever.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
-#include "rclrt_front_end/trace_service_on_rcl.hpp"
 #include "unserved.hpp"
 
 namespace rclrt_rclcpp
@@ -34,7 +33,7 @@ std::unique_ptr<rclrt_front_end::ConfiguredEngine> make_engine(
   detail::check(rclrt_front_end::make_engine(
     rclrt_front_end::process_platform(), *context->get_rcl_context(), from,
     std::move(engine_options), rclrt_front_end::publish_diagnostics(context->get_rcl_context()),
-    rclrt_front_end::trace_service(context->get_rcl_context()), &engine));
+    &engine));
   return engine;
 }
 

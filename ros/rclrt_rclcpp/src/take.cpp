@@ -92,7 +92,7 @@ bool take_loan(rclcpp::SubscriptionBase & subscription)
   // The callback may keep the message: given back is what nobody has a pointer to any more. So it is not handled as
   // rclcpp handles a loan, whose pointers outlive it.
   std::shared_ptr<void> kept(loan, give_back);
-  if (is_taken && !rclrt_core::gives_up_job()) {
+  if (is_taken) {
     subscription.handle_message(kept, info);
   }
   return is_taken;
@@ -108,7 +108,7 @@ bool take_and_handle(rclcpp::SubscriptionBase & subscription)
     const bool is_taken = take_message(
       subscription, &info, [&] { return subscription.take_serialized(*bytes, info); },
       [&] { return rclrt_front_end::leading_stamp(bytes->get_rcl_serialized_message()); });
-    if (is_taken && !rclrt_core::gives_up_job()) {
+    if (is_taken) {
       subscription.handle_serialized_message(bytes, info);
     }
     subscription.return_serialized_message(bytes);
@@ -121,7 +121,7 @@ bool take_and_handle(rclcpp::SubscriptionBase & subscription)
   const bool is_taken = take_message(
     subscription, &info, [&] { return subscription.take_type_erased(message.get(), info); },
     [&] { return rclrt_front_end::leading_stamp(static_cast<const void *>(message.get())); });
-  if (is_taken && !rclrt_core::gives_up_job()) {
+  if (is_taken) {
     subscription.handle_message(message, info);
   }
   subscription.return_message(message);

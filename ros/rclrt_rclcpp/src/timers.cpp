@@ -182,9 +182,6 @@ void Spinner::add_timer(const std::shared_ptr<rclcpp::TimerBase> & timer, const 
     if (link->follow_period(*present)) {
       request_update();  // of its rank: not in a job
     }
-    if (rclrt_core::gives_up_job()) {
-      return true;
-    }
     TRACETOOLS_TRACEPOINT(
       rclcpp_executor_execute, static_cast<const void *>(present->get_timer_handle().get()));
 #if RCLRT_RCLCPP_IS_HUMBLE

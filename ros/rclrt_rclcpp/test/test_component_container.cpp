@@ -26,9 +26,6 @@
 #include "conformance/real_time.hpp"
 #include "conformance/suite.hpp"
 #include "rcl_interfaces/msg/log.hpp"
-#ifdef RCLRT_HAS_STD_SRVS
-#include "std_srvs/srv/set_bool.hpp"
-#endif
 #ifdef RCLRT_HAS_DIAGNOSTIC_MSGS
 #include "diagnostic_msgs/msg/diagnostic_array.hpp"
 #endif
@@ -312,41 +309,6 @@ TEST_F(ComponentContainer, attributes_and_a_trace_may_come_with_a_component)
   EXPECT_FALSE(std::filesystem::is_empty(traces));
   std::filesystem::remove_all(traces);
 }
-
-#ifdef RCLRT_HAS_STD_SRVS
-TEST_F(ComponentContainer, services_begin_and_end_the_traces_of_its_executors)
-{
-  using std_srvs::srv::SetBool;
-  const std::string traces =
-    testing::TempDir() + "rclrt_container_" + std::to_string(getpid()) + ".traces";
-  const File file(
-    "/**:\n  ros__parameters:\n    rclrt:\n      trace: {directory: " + traces +
-    ", service: true}\n");
-  Container container({"--ros-args", "--params-file", file.path()});
-  ASSERT_TRUE(load("Talker").success);
-  std::set<std::string> names;
-  ASSERT_TRUE(wait_for([&] {
-    for (const auto & [service, types] : node_->get_service_names_and_types()) {
-      if (service.rfind("/rclrt/trace/", 0) == 0) {
-        names.insert(service);
-      }
-    }
-    return !names.empty();
-  }));
-  const auto request = std::make_shared<SetBool::Request>();
-  for (const bool begins : {true, false}) {
-    EXPECT_EQ(std::filesystem::exists(traces), !begins);
-    request->data = begins;
-    for (const std::string & name : names) {
-      const auto answer = call<SetBool>(name, request);
-      EXPECT_TRUE(answer.success) << name << ": " << answer.message;
-    }
-  }
-  EXPECT_EQ(container.end(true), 0);
-  EXPECT_FALSE(std::filesystem::is_empty(traces));
-  std::filesystem::remove_all(traces);
-}
-#endif
 
 TEST_F(ComponentContainer, one_that_may_not_have_what_it_requires_leaves_the_others_alone)
 {

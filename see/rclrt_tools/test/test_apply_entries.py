@@ -28,6 +28,8 @@ from test_apply import HEAD, written
          "period: 9ms}}", "runtime <= deadline"),
         ("non_ros_threads: {a: {scheduling_policy: deadline, runtime: 1.5ns, deadline: 2ms, "
          "period: 9ms}}", "'1.5ns' is no time"),
+        ("non_ros_threads: {a: {scheduling_policy: deadline, runtime: 1000000, deadline: 2ms, "
+         "period: 9ms}}", "no time such as 5ms, 1.5ms or 20us. Write its unit: 1000000ns"),
         ("non_ros_threads: {a: {cpu_affinity: 1}}", "must be a list such as [0, 2]"),
         ("non_ros_threads: {a: {cpu_affinity: []}}", "with one or more"),
         ("non_ros_threads: {a: {cpu_affinity: [1023]}}", "there is no CPU 1023"),

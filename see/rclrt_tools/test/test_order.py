@@ -203,7 +203,7 @@ def test_every_callback_and_group_is_listed_with_what_it_had() -> None:
         content["callbacks"][n]["priority"] for n in ("/b/subscription/x", "/a/timer/10ms")
     ]
     assert priorities == sorted(priorities)
-    assert content["callbacks"]["/d/timer/20ms"]["relative_deadline"] == 15_000_000
+    assert content["callbacks"]["/d/timer/20ms"]["relative_deadline"] == "15ms"
     assert "odd" not in content["callbacks"], "no executor knows that name"
     assert '# "odd": {scheduling_policy: fifo' in text
     assert '# "/a/group/default": {}  # one at a time: /a/timer/10ms, /b/subscription/x' in text

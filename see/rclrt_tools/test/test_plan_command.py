@@ -179,7 +179,7 @@ def test_a_reservation_that_was_proved_is_in_the_file(tmp_path: Path) -> None:
     cam = callbacks["/cam/timer/100ms"]
     (core,) = made.system.executor_of["e"].cores
     assert {k: cam[k] for k in ("scheduling_policy", "runtime", "deadline", "period")} == {
-        "scheduling_policy": "deadline", "runtime": 4 * MS, "deadline": 20 * MS, "period": 20 * MS
+        "scheduling_policy": "deadline", "runtime": "4ms", "deadline": "20ms", "period": "20ms"
     }  # fmt: skip
     assert cam["cpu_affinity"] == [core]
     assert "priority" not in cam
@@ -207,7 +207,7 @@ def test_threads_go_by_deadlines_where_the_target_can_and_no_priorities_do(tmp_p
     # Without the scheduler in the kernel the executor fails: its bands know no CPUs.
     assert executor == {"attributes": "require", "policy": "edf", "deadline_scheduler": "sched_ext"}
     assert callbacks["/b/timer/70ms"]["scheduling_policy"] == "ext"
-    assert callbacks["/b/timer/70ms"]["relative_deadline"] == 70 * MS
+    assert callbacks["/b/timer/70ms"]["relative_deadline"] == "70ms"
     assert not plan(tmp_path, ONLY_EDF.replace("may_use: [edf]\n", "")).proved
 
 

@@ -24,16 +24,6 @@ enum class OnOverrun : uint8_t
 /// The word in parameters files: "demote", "notify".
 const char * to_string(OnOverrun reaction) noexcept;
 
-/// Which budgets give way if all together are more than the executor's capacity (EngineOptions::capacity).
-enum class Criticality : uint8_t
-{
-  kHigh,  ///< gives way only after all that are low; among themselves the one that was added last
-  kLow,  ///< gives way first. Its timers and subscriptions do not run jobs whose deadline has passed
-};
-
-/// The word in parameters files: "high", "low".
-const char * to_string(Criticality criticality) noexcept;
-
 /// A period begins with the first job that starts after the period before. While a job runs, periods follow each other.
 struct Budget
 {
@@ -44,29 +34,15 @@ struct Budget
   Duration runtime{0};  ///< CPU time of all jobs in a period together; 0: there is no budget
   Duration period{0};
   OnOverrun on_overrun = OnOverrun::kDemote;
-  Criticality criticality = Criticality::kHigh;
-  /// For a timer's budget that is low: it may be stretched to this, and the timer's own period in the same ratio, before
-  /// anybody has to give way. 0: it may not.
-  Duration max_period{0};
 
   bool exists() const noexcept { return runtime != Duration::zero() || period != Duration::zero(); }
   friend bool operator==(const Budget & a, const Budget & b) noexcept
   {
-    return a.runtime == b.runtime && a.period == b.period && a.on_overrun == b.on_overrun &&
-           a.criticality == b.criticality && a.max_period == b.max_period;
+    return a.runtime == b.runtime && a.period == b.period && a.on_overrun == b.on_overrun;
   }
 };
 
-/// Whose a budget is.
-enum class BudgetOwner : uint8_t
-{
-  kCallback,
-  kTimer,
-  kGroup,
-  kChain,
-};
-
 /// The text names `subject`, the value and the range.
-Status validate(const Budget & budget, const std::string & subject, BudgetOwner owner);
+Status validate(const Budget & budget, const std::string & subject);
 
 }  // namespace rclrt_core

@@ -99,11 +99,11 @@ struct CallbackOptions : Scheduling
 /// Counters of one callback since it was added. They only grow.
 struct CallbackStatistics
 {
-  uint64_t released = 0;  ///< jobs released (including those dropped or skipped later)
-  uint64_t executed = 0;  ///< jobs whose `run` found work
-  uint64_t empty = 0;     ///< jobs whose `run` found nothing to take
-  uint64_t dropped = 0;   ///< jobs dropped because `depth` others waited (overload)
-  uint64_t skipped = 0;   ///< jobs replaced or skipped by the overrun rule, or given up by a budget
+  uint64_t released = 0;         ///< jobs released (including those dropped or skipped later)
+  uint64_t executed = 0;         ///< jobs whose `run` found work
+  uint64_t empty = 0;            ///< jobs whose `run` found nothing to take
+  uint64_t dropped = 0;          ///< jobs dropped because `depth` others waited (overload)
+  uint64_t skipped = 0;          ///< jobs replaced or skipped by the overrun rule
   uint64_t exceptions = 0;       ///< jobs that threw
   uint64_t inlined = 0;          ///< jobs run by the thread that brought their work
   uint64_t over_bound = 0;       ///< of these: longer than the callback's bound
@@ -111,8 +111,6 @@ struct CallbackStatistics
   uint64_t stamps_refused = 0;   ///< messages whose stamp was not believed (see DeadlineFrom)
   uint64_t over_budget =
     0;  ///< periods whose budget was not enough; of a group's: seen in a job of this one
-  uint64_t without_room =
-    0;  ///< jobs in the background because the budget did not fit (EngineOptions::capacity)
   Duration max_response{0};  ///< longest release to end
 };
 

@@ -83,10 +83,6 @@ struct EngineOptions
   /// mlockall() at start.
   bool lock_memory = false;
   AttributesMode attributes_mode = AttributesMode::kPrefer;
-  /// How many CPUs (perhaps a fraction) all budgets together may use. 0: no limit. Callbacks whose budget does not fit
-  /// run in the background, and statistics and a finding say so; with AttributesMode::kRequire, adding one is an error
-  /// unless it is Criticality::kLow.
-  double capacity = 0;
   /// Orders the threads of callbacks with scheduling_policy ext. Null: these callbacks run without
   /// it, with a finding, or not at all (`attributes_mode`). The same holds for the jobs of a thread
   /// that gets no slot of it. May be shared by engines.

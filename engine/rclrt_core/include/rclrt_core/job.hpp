@@ -38,22 +38,16 @@ struct Job
   uint8_t waited_for : 2;
   /// The deadline is a guess after the callback's last message, until this one is taken.
   bool is_expected : 1;
-  /// The budget of a timer or subscription is Criticality::kLow, and the deadline has passed. The thread that runs the job
-  /// takes the message, and does nothing with it.
-  bool is_given_up : 1;
   /// Priority of the callback when the job is taken; larger is more urgent.
   int priority = 0;
 
-  Job() noexcept : waited_for(RCLRT_WAITED_FOR_NOTHING), is_expected(false), is_given_up(false) {}
+  Job() noexcept : waited_for(RCLRT_WAITED_FOR_NOTHING), is_expected(false) {}
   void found_busy(rclrt_job_wait what) noexcept { waited_for = what & 3; }
 };
 
 /// The job the calling thread executes now, or nullptr outside of callbacks. Messages that a
 /// callback publishes inherit this job's deadline.
 const Job * current_job() noexcept;
-
-/// Whether that job is one to be given up (see Job::is_given_up).
-bool gives_up_job() noexcept;
 
 /// Whether the calling thread is the middleware's and runs a job all the same (see Delivery).
 bool runs_inline() noexcept;

@@ -98,9 +98,8 @@ void Budgets::begin(Worker & worker, Section & section) noexcept
   worker.round = round_;
   worker.runs_demoted = worker.callback->is_demoted();  // as was decided when it was bound
   watched_.push_back(worker);
-  worker.callback->statistics.without_room += node.has_room ? 0 : 1;
   if (node.running == 1 && now >= node.end) {
-    renew(node, add_saturating(now, node.period), section);
+    renew(node, add_saturating(now, node.budget.period), section);
   }
   follow(worker, section);
   limit(worker);
@@ -115,17 +114,6 @@ bool Budgets::end(Worker & worker, int64_t cpu_ns) noexcept
   const bool needs_more = charge(worker, cpu_ns);
   --worker.callback->budget->running;
   return needs_more && count(*worker.callback);
-}
-
-// Only jobs of timers and subscriptions are given up: for others somebody waits. A deadline that is a guess does not count.
-bool Budgets::gives_up(const CallbackNode & callback, const Job & job) const noexcept
-{
-  const BudgetNode & node = *callback.budget;
-  if (callback.kind() != CallbackKind::kTimer && callback.kind() != CallbackKind::kSubscription) {
-    return false;
-  }
-  return node.budget.criticality == Criticality::kLow && !job.is_expected &&
-         platform_.now() > job.deadline;
 }
 
 void Budgets::forget(BudgetNode & node) noexcept
@@ -152,8 +140,8 @@ void Budgets::take_from_demoted(BudgetNode & node) noexcept
 // The end of the period that contains `now`, if periods follow each other without a gap.
 TimePoint Budgets::end_after(const BudgetNode & node, TimePoint now) noexcept
 {
-  const int64_t over = (now - node.end) / node.period + 1;
-  return add_saturating(node.end, node.period * over);
+  const int64_t over = (now - node.end) / node.budget.period + 1;
+  return add_saturating(node.end, node.budget.period * over);
 }
 
 // What is used while demoted is free. Returns whether the job has used more than there was.
@@ -215,7 +203,7 @@ void Budgets::renew(BudgetNode & node, TimePoint end, Section & section) noexcep
   node.used = Duration::zero();
   node.is_spent = false;
   node.is_over = false;
-  if (!node.is_demoted || !node.has_room) {
+  if (!node.is_demoted) {
     return;
   }
   set_demoted(node, false);
@@ -231,23 +219,6 @@ void Budgets::renew(BudgetNode & node, TimePoint end, Section & section) noexcep
         dispatch_.released(queue->first(), section);
       }
     }
-  }
-}
-
-void Budgets::admit(BudgetNode & node, bool has_room, Duration period, Section & section) noexcept
-{
-  node.period = period;
-  if (has_room == std::exchange(node.has_room, has_room)) {
-    return;
-  }
-  if (!has_room) {
-    take_from_demoted(node);
-    set_demoted(node, true);
-  } else {
-    renew(node, TimePoint{}, section);
-  }
-  if (node.running > 0) {
-    look_by(TimePoint{}, section);  // jobs that run follow
   }
 }
 
@@ -277,14 +248,15 @@ void Budgets::limit(Worker & worker) noexcept
     enforces_ && node.demotes() && !worker.runs_demoted && worker.callback->policy->is_ext();
   DeadlineScheduler::Limit limit;
   if (is_limited) {
-    limit = {left_for_one(node) + shortest_sleep(node.budget), node.budget.runtime, node.period};
+    limit = {
+      left_for_one(node) + shortest_sleep(node.budget), node.budget.runtime, node.budget.period};
   }
   worker.urgency.limit(limit);
 }
 
 TimePoint Budgets::next_look(const BudgetNode & node, TimePoint now) const noexcept
 {
-  if (node.is_spent || !node.has_room) {
+  if (node.is_spent) {
     return node.end;
   }
   const Duration sleep = std::max(left_for_one(node), shortest_sleep(node.budget));

@@ -62,11 +62,6 @@ struct BudgetNode
   const std::string chain;
   Members members;  // changed under both locks of the engine
   const Budget budget;
-  uint64_t number = 0;              // in order of arrival
-  Duration period = budget.period;  // in force: see accounts.hpp
-  bool has_room = true;             // likewise
-  bool told_of_room = false;        // that it has none; under the configuration lock, as the next
-  bool told_of_period = false;
   const AttributesEntry * background = nullptr;  // what jobs get that are demoted
   TimePoint end{};                               // of the period
   Duration used{0};                              // in the period
@@ -107,14 +102,10 @@ public:
   void begin(Worker & worker, Section & section) noexcept;
   /// It has ended, when its thread had used so much CPU time. Returns whether that is to be told.
   bool end(Worker & worker, int64_t cpu_ns) noexcept;
-  /// Whether this job is one to be given up (see Job::is_given_up). Only of a callback with a budget.
-  bool gives_up(const CallbackNode & callback, const Job & job) const noexcept;
   /// The callback or group, or the last callback of the chain, is about to be removed.
   void forget(BudgetNode & node) noexcept;
   /// The group or chain is back.
   void recall(BudgetNode & node, Section & section) noexcept;
-  /// Whether it has more than the background from here on, and with which period.
-  void admit(BudgetNode & node, bool has_room, Duration period, Section & section) noexcept;
 
 private:
   struct EarlierEnd

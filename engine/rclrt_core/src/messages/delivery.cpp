@@ -61,7 +61,7 @@ Finding finding_of(const Callback & callback, Duration bound, Duration took, boo
                  " us on the middleware's thread, more than its bound of " +
                  std::to_string(bound / std::chrono::microseconds(1)) + " us" +
                  (queues ? "; that was too often: from now on it is queued" : "");
-  finding.fix = "Raise the bound, or remove dispatch: inline";
+  finding.fix = "Raise inline_bound, or remove it";
   return finding;
 }
 

@@ -140,7 +140,6 @@ void Engine::Impl::bind(Worker & worker, CallbackNode & callback) noexcept
   worker.publisher = 0;
   worker.message = RCLRT_TRACE_NO_MESSAGE;
   worker.is_measured = callback.measured_jobs > 0;
-  worker.job.is_given_up = callback.budget && budgets.gives_up(callback, worker.job);
   worker.fan_in();
   worker.job_demand = {
     callback.policy, callback.cpus, callback.policy->is_ext() ? worker.job.deadline : kNever};
@@ -265,9 +264,6 @@ Ran Engine::Impl::run(Worker & worker) noexcept
   rclrt_job_outcome outcome = RCLRT_JOB_DONE;
   try {
     outcome = callback.run(worker.job) ? RCLRT_JOB_DONE : RCLRT_JOB_EMPTY;
-    if (worker.job.is_given_up && outcome == RCLRT_JOB_DONE) {
-      outcome = RCLRT_JOB_SKIPPED;
-    }
   } catch (...) {
     outcome = RCLRT_JOB_EXCEPTION;
     handle_exception(callback);

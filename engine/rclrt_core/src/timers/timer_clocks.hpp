@@ -27,7 +27,6 @@ struct TimerNode
   SetHook in_queue;     // of TimerQueue, while armed
   int64_t next_ns = 0;  // nominal, on the timer's clock
   int64_t period_ns = 0;
-  int64_t asked_period_ns = 0;  // a budget may stretch period_ns
   int64_t first_period_ns = 0;  // never changes
   uint32_t clock = 0;
   bool one_shot = false;

@@ -217,8 +217,7 @@ Status Engine::set_timer_period(const std::shared_ptr<Callback> & timer, Duratio
   }
   release_if_due(*impl_, *callback->timer, section);
   const bool began_again = callback->timer->releases_when_done() && period > Duration::zero();
-  callback->timer->asked_period_ns = period.count();
-  Accounts::follow_period(*callback->timer);
+  callback->timer->period_ns = period.count();
   if (began_again) {
     impl_->arm(*callback->timer, period.count(), section);
   }

@@ -49,8 +49,6 @@ enum class DeadlineBackend : uint8_t
 struct NamedThread
 {
   std::string name;  ///< of threads that have it; with "*" at the end, of those that begin so
-  /// The role of threads of the middleware: receive, events, flow. Then there is no name.
-  std::string role;
   rclrt_core::Attributes attributes;
 };
 
@@ -64,8 +62,6 @@ struct TraceOptions
   /// Trace files are written there; it is made if it is not there. Empty: none. The environment variable RCLRT_TRACE
   /// overrides it.
   std::string directory;
-  /// A service of ROS begins and ends it. Until somebody calls that, no file is written, unless RCLRT_TRACE is set.
-  bool service = false;
   /// 0: all records are written. Above: a flight recorder. It keeps the last jobs in memory, as long as this, and
   /// writes them on an occasion.
   rclrt_core::Duration keep{0};

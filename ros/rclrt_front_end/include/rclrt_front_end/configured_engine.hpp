@@ -76,8 +76,6 @@ struct ConfiguredEngineOptions
   std::function<void(const ChainReport &)> on_chain_miss;
   /// Used if the configuration wants diagnostics. Empty: the front end cannot.
   PublishDiagnostics publish_diagnostics;
-  /// Used if `trace` wants a service. Empty: the front end cannot.
-  TraceService trace_service;
 
   /// No file of any kind.
   static rclrt_config::TraceOptions nothing_recorded();
@@ -177,9 +175,7 @@ private:
     const ConfiguredEngineOptions & options);
 
   /// From here on; `live`: why others cannot see it.
-  void record(
-    rclrt_config::TraceOptions options, const TraceService & service,
-    const rclrt_core::Status & live);
+  void record(rclrt_config::TraceOptions options, const rclrt_core::Status & live);
   /// The chains that the configuration declares; as record().
   void watch(const ConfiguredEngineOptions & options);
   /// Leaves out CPUs that may not be used, with a finding. Error: attributes are required.

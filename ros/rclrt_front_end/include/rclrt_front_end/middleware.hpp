@@ -38,14 +38,9 @@ struct Middleware
   /// Names of threads that wait for locks without sleeping. Above the thread that holds the lock,
   /// on its CPU, such a thread would wait for ever. So they are left as they are.
   std::vector<std::string> busy_waiting;
-  /// The names of its threads by what they do; none for a middleware that is not in the table.
-  struct Roles
-  {
-    std::vector<std::string> receive;  ///< take from the network, and tell listeners
-    std::vector<std::string> events;   ///< timers of the protocol: heartbeats, leases, discovery
-    std::vector<std::string> flow;     ///< send what is sent later
-  };
-  Roles roles;
+  /// All its threads are there when for each of these one is: it receives, and it has the protocol's timers. A name may be
+  /// one of several.
+  std::vector<std::vector<std::string>> complete_with;
   /// Whether publications go out by such threads.
   bool publishes_by_busy_waiting = false;
   /// Whether it says, before it sends a message, the source time stamp by which readers know the message. It
@@ -67,8 +62,6 @@ struct Middleware
 
   /// Whether a thread with this name (at most 15 bytes, see pthread_setname_np(3)) is one of its own that may be raised.
   bool owns_thread(const std::string & name) const;
-  /// The names of the threads with the role "receive", "events" or "flow".
-  const std::vector<std::string> & names_of(const std::string & role) const;
   /// "dds.*", or "recv, recvUC, dq.*".
   std::string threads_text() const;
 
@@ -76,8 +69,6 @@ struct Middleware
   rclrt_core::Finding no_thread_found(const std::string & who) const;
   /// `who` is to run on its threads, which it may not.
   rclrt_core::Finding no_inline(const std::string & who) const;
-  /// Threads of a role are to get something, and none of it is known, or they are left alone.
-  rclrt_core::Finding no_such_role(const std::string & role) const;
   /// Deadlines of messages do not reach other processes.
   rclrt_core::Finding no_deadlines() const;
   /// `who`, a callback in real time, publishes by threads that are left as they are.

@@ -92,11 +92,11 @@ inline Middleware middleware_in_use()
 }
 
 /// Makes an engine for an executor of `context`, which has parameters files only while it is initialised.
-/// `publish`: see publish_diagnostics(); `service`: see trace_service(). `platform` must outlive it. Errors: of
+/// `publish`: see publish_diagnostics(). `platform` must outlive it. Errors: of
 /// parameter_files() and ConfiguredEngine::make().
 inline rclrt_core::Status make_engine(
   rclrt_core::Platform & platform, const rcl_context_t & context, const CommonOptions & options,
-  rclrt_core::EngineOptions engine_options, PublishDiagnostics publish, TraceService service,
+  rclrt_core::EngineOptions engine_options, PublishDiagnostics publish,
   std::unique_ptr<ConfiguredEngine> * engine)
 {
   std::vector<std::string> files;
@@ -116,11 +116,10 @@ inline rclrt_core::Status make_engine(
     options, std::move(engine_options), std::move(files), middleware_in_use());
   configured.domain_id = static_cast<int64_t>(domain_id);
   configured.publish_diagnostics = std::move(publish);
-  configured.trace_service = std::move(service);
   return ConfiguredEngine::make(platform, std::move(configured), engine);
 }
 
-/// A node for what an executor itself says and is asked. Inline, since this package itself is built without ROS.
+/// A node for what an executor itself says. Inline, since this package itself is built without ROS.
 
 /// Made when it is first needed. Its name begins with an underscore, and no argument of the program renames it or its
 /// topics. For one thread at a time.

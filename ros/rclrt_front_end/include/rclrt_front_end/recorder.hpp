@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Writes the trace of an engine into files: everything, or as a flight recorder what led to a missed deadline or to a
-/// signal (rclrt_config::TraceOptions). From when it is made until it is destroyed; or, with a service, when somebody
-/// wants that.
+/// signal (rclrt_config::TraceOptions). From when it is made until it is destroyed.
 ///
 ///   <directory>/<rclrt_core::trace_name()>-<000, 001, ...>.trace
 ///
@@ -31,33 +30,13 @@
 namespace rclrt_front_end
 {
 
-/// A service that begins and ends the trace files of an executor, without ROS.
-
-/// As the response of std_srvs/SetBool.
-struct TraceAnswer
-{
-  bool success = false;
-  std::string message;
-};
-
-/// Does what callers want: `true` begins, `false` ends.
-using SwitchTrace = std::function<TraceAnswer(bool begin)>;
-
-/// Looks whether somebody has called the service, and answers with what `change` returns. Called now and then by one
-/// ordinary thread; may take its time. `executor`: its number in the process, a part of the name. An error is told once.
-using TraceService =
-  std::function<rclrt_core::Status(unsigned executor, const SwitchTrace & change)>;
-
 class Recorder
 {
 public:
   using Tell = std::function<void(const rclrt_core::Finding &)>;
 
   /// `options.directory` is not empty. `tell` hears what cannot be written, from any thread; the engine goes on without.
-  /// `service`: empty, or what begins and ends it; `begin`: whether it begins at once.
-  Recorder(
-    rclrt_core::Engine & engine, rclrt_config::TraceOptions options, Tell tell,
-    TraceService service = {}, bool begin = true);
+  Recorder(rclrt_core::Engine & engine, rclrt_config::TraceOptions options, Tell tell);
   /// Writes what is left. May take as long as the file system.
   ~Recorder();
   Recorder(const Recorder &) = delete;
@@ -65,9 +44,6 @@ public:
 
 private:
   void run();
-  void serve();
-  TraceAnswer begin();
-  TraceAnswer end();
   void step(bool is_last);
   void keep(const rclrt_job_record & record);
   void write_all();
@@ -81,16 +57,12 @@ private:
   rclrt_core::Engine & engine_;
   const rclrt_config::TraceOptions options_;
   const Tell tell_;
-  const TraceService service_;
-  const unsigned executor_;
   std::atomic<uint32_t> end_{
     0};  ///< set once by the destructor; release and acquire by Platform::wait()
   std::unique_ptr<rclrt_core::Thread> thread_;
 
   // Used by the thread of the recorder alone, and after that by the destructor:
-  std::string name_;  ///< of the files, but for what counts them
-  bool is_on_;
-  uint64_t lost_before_ = 0;  ///< records, while it was not on
+  const std::string name_;  ///< of the files, but for what counts them
   rclrt_core::TraceFile file_;
   bool is_open_ = false;
   uint32_t next_callback_ = 0;  ///< the first one that the file does not know

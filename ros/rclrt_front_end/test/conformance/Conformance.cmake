@@ -21,10 +21,6 @@ function(rclrt_add_conformance prefix library)
     rclrt_add_gtest(${prefix}diagnostics PARALLEL MACHINE SOURCES "${conformance}/diagnostics.cpp"
       LIBRARIES ${library} diagnostic_msgs::diagnostic_msgs)
   endif()
-  if(std_srvs_FOUND)
-    rclrt_add_gtest(${prefix}trace_service SOURCES "${conformance}/trace_service.cpp"
-      LIBRARIES ${library} std_srvs::std_srvs)
-  endif()
   if(RCLRT_BUILD_TESTS)
     set(program ${PROJECT_NAME}_traced_nodes)
     add_executable(${program} "${conformance}/traced_nodes.cpp")

@@ -282,47 +282,6 @@ TEST_P(AttributesOfFiles, may_be_by_the_periods_of_timers_and_subscriptions_inhe
     << "fast " << fast << " slow " << slow << " downstream " << downstream;
 }
 
-TEST_P(AttributesOfFiles, have_a_late_message_of_low_criticality_taken_and_not_handled)
-{
-  for (const bool intra_process : {false, true}) {
-    const File file(
-      for_all("      callbacks:\n        /planner/subscription/**: {relative_deadline: 100ms,\n"
-              "            budget: {runtime: 20ms, period: 10s, criticality: low}}\n"));
-    executor = make_executor(with(file));
-    const auto planner = make_node("planner", by_pointer(intra_process));
-    std::atomic<int> handled{0};
-    const auto subscription = planner->create_subscription<Message>(
-      "map", 10, [&](const Message & message) { handled = message.sec; });
-    const auto publisher = planner->create_publisher<Message>("map", 10);
-    const auto publish = [&](int sec) {
-      Message message;
-      message.sec = sec;
-      publisher->publish(message);
-    };
-    std::atomic<bool> is_over{false};
-    // In the same group: the message waits.
-    const auto timer = planner->create_wall_timer(10ms, [&] {
-      if (!is_over) {
-        publish(1);
-        std::this_thread::sleep_for(300ms);
-        is_over = true;
-      }
-    });
-    const Spinning spinning(*executor, planner);
-    EXPECT_TRUE(wait_for([&] {
-      const auto statistics = ours(*executor).statistics();
-      return std::any_of(statistics.begin(), statistics.end(), [](const auto & entry) {
-        return entry.second.skipped > 0;
-      });
-    }));
-    EXPECT_EQ(handled, 0);
-    EXPECT_TRUE(wait_for([&] {  // on a busy machine also the next one may be late
-      publish(2);
-      return handled == 2;
-    }));
-  }
-}
-
 TEST_P(AttributesOfFiles, are_logged_with_callbacks_and_their_groups_as_they_are_added)
 {
   if (!kLogsCallbacks) {

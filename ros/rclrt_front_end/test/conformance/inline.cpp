@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// dispatch: inline with the real middleware, which holds locks while it brings a message. A mistake hangs.
+// inline_bound with the real middleware, which holds locks while it brings a message. A mistake hangs.
 
 #include "conformance/inline.hpp"
 
@@ -65,8 +65,7 @@ TEST_F(Inline, without_a_bound_an_executors_thread_runs_it)
 
 TEST_F(Inline, a_parameters_file_may_ask_for_it)
 {
-  const File file(
-    for_all("      callbacks: {/**/subscription/**: {dispatch: inline, bound: 1s}}\n"));
+  const File file(for_all("      callbacks: {/**/subscription/**: {inline_bound: 1s}}\n"));
   options = {};
   options.configuration_file = file.path();
   make();

@@ -143,7 +143,7 @@ public:
 
   /// Stop for good: clears on_ready, leaves the group and its executor, and waits until the
   /// callback has returned, unless called inside a callback. Idempotent. If the calling thread is the middleware's, as
-  /// with dispatch: inline, another thread does all that when that thread has let go of its locks.
+  /// with inline_bound, another thread does all that when that thread has let go of its locks.
   void close();
   bool is_closed() const noexcept;
   const rclrt_front_end::LocalPublishers & local_publishers() const noexcept

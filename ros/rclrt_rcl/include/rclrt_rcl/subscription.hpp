@@ -312,9 +312,6 @@ private:
       const M * const message = item.owned ? item.owned.get() : item.shared.get();
       inherit_deadline(item.deadline, item.info, message);
     }
-    if (rclrt_core::gives_up_job()) {
-      return true;
-    }
     if (item.owned) {
       callback_(std::move(item.owned), item.info);
     } else {
@@ -337,9 +334,7 @@ private:
       }
     }
     inherit_deadline(info, message.get());
-    if (!rclrt_core::gives_up_job()) {
-      callback_(std::move(message), info);
-    }
+    callback_(std::move(message), info);
     return true;
   }
 
@@ -366,9 +361,7 @@ private:
     const std::unique_ptr<M, decltype(put_back)> loan(message.release(), put_back);
     if (taken) {
       inherit_deadline(info, static_cast<const void *>(loan.get()));
-      if (!rclrt_core::gives_up_job()) {
-        callback_(std::as_const(*loan), info);
-      }
+      callback_(std::as_const(*loan), info);
     }
     return taken;
   }

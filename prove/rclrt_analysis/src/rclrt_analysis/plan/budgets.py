@@ -13,7 +13,7 @@ at most (`bounds.demotion`). So the budget is the execution time as many times. 
 longest with the least of these. Where others overrun, R and J are longer, and the budget must be
 enough for that as well. Budgets that the model has stay.
 
-What a budget takes from others at most: docs/how-to/budgets.md, and `test_admission`.
+What a budget takes from others at most: docs/how-to/budgets.md, and `test_budget_bound`.
 """
 
 import math

@@ -18,10 +18,10 @@ from rclrt_analysis.model import Budget, Callback, Chain, Kind, ModelError, Syst
 NS_PER_MS = 1_000_000
 
 
-def exact_ms(ns: int) -> str:
-    """Return milliseconds with all their digits."""
+def duration(ns: int) -> str:
+    """Return a time of a parameters file, with all its digits."""
     whole, rest = divmod(ns, NS_PER_MS)
-    return f"{whole}.{rest:06d}".rstrip("0").rstrip(".")
+    return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") + "ms"
 
 
 def chain_lines(
@@ -51,7 +51,7 @@ def chain_lines(
             "bound": bounds.get(chain.name),
             "silent_after": chain.silent_after,
         }
-        lines += [f"    {key}: {exact_ms(ns)}ms" for key, ns in times.items() if ns]
+        lines += [f"    {key}: {duration(ns)}" for key, ns in times.items() if ns]
         counts = {"warn_after": chain.warn_after, "error_after": chain.error_after}
         if said := [f"{key}: {count}" for key, count in counts.items() if count]:
             lines.append(f"    on_miss: {{{', '.join(said)}}}")
@@ -81,7 +81,7 @@ def assumption_fields(callback: Callback, bound: int | None) -> dict[str, str]:
         "min_period": None if callback.period is None else callback.period - jitter,
         "response_bound": bound,
     }
-    return {key: f"{exact_ms(ns)}ms" for key, ns in times.items() if ns and ns > 0}
+    return {key: duration(ns) for key, ns in times.items() if ns and ns > 0}
 
 
 def quoted(text: str) -> str:
@@ -90,9 +90,8 @@ def quoted(text: str) -> str:
 
 
 GROUP_NAME = re.compile(r"/.+/group/.+")
-UNITS = {"": 1, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
-ROUNDING = Fraction(1, 10**8)
-_TIME = re.compile(r"(\d{1,19}(?:\.\d{1,9})?)\s*(ns|us|ms|s|)")
+UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_TIME = re.compile(r"(\d{1,19}(?:\.\d{1,9})?)(ns|us|ms|s)")
 
 
 def pattern_of(entry: str) -> re.Pattern[str]:
@@ -103,20 +102,21 @@ def pattern_of(entry: str) -> re.Pattern[str]:
 
 
 def nanoseconds(value: object) -> int:
-    """Return a time of a parameters file, such as 5ms or 5000000.
+    """Return a time of a parameters file, such as 5ms; only 0 needs no unit.
 
     Raises ValueError: It is none, or no whole number of nanoseconds.
     """
-    found = _TIME.fullmatch(str(value))
+    found = _TIME.fullmatch("0ns" if value == 0 and not isinstance(value, bool) else str(value))
     exact = Fraction(found[1]) * UNITS[found[2]] if found else Fraction(1, 2)
-    if isinstance(value, bool) or exact.denominator != 1:
-        raise ValueError(f"{str(value)[:60]!r} is no time such as 5000000 (ns), 1.5ms or 20us")
+    if exact.denominator != 1:
+        text = f". Write its unit: {value}ns" if type(value) is int else ""
+        raise ValueError(f"{str(value)[:60]!r} is no time such as 5ms, 1.5ms or 20us{text}")
     return int(exact)
 
 
 def budget_field(budget: Budget) -> str:
     """Return the field `budget`."""
-    return f"{{runtime: {budget.runtime}, period: {budget.period}}}"
+    return f"{{runtime: {duration(budget.runtime)}, period: {duration(budget.period)}}}"
 
 
 def group_lines(system: System) -> list[str]:
@@ -152,52 +152,17 @@ def budget_of(path: Path, name: str, entry: Mapping[str, Any]) -> Budget | None:
     try:
         overrun = said.get("on_overrun", "demote")
         runtime, period = (nanoseconds(said[key]) for key in ("runtime", "period"))
-        if period == 0:
-            raise ValueError(period)
+        if period == 0 or set(said) - {"runtime", "period", "on_overrun"}:
+            raise ValueError(said)
     except (AttributeError, KeyError, ValueError) as error:
         text = f"the budget of '{name}' is none. Write {{runtime: 12ms, period: 40ms}}"
         raise ModelError([f"{path}: {text}"]) from error
-    if said.get("criticality", "high") != "high":
-        text = (
-            f"the budget of '{name}' is of low criticality. No bound covers that it may have no "
-            "room. Leave it out to analyse the others"
-        )
-        raise ModelError([f"{path}: {text}"])
     return None if overrun == "notify" else Budget(runtime, period, overrun == "demote")
 
 
-def share_of(entry: Mapping[str, Any]) -> Fraction:
-    """Return what share of a CPU an entry's budget may take, whatever it does when it runs out."""
-    said = entry.get("budget")
-    if said is None:
-        return Fraction(0)
-    return Fraction(nanoseconds(said["runtime"]), nanoseconds(said["period"]))
-
-
-def unbounded(
-    path: Path,
-    chains: Mapping[str, Any],
-    executor: Mapping[str, Any],
-    shares: Mapping[str, Fraction],
-) -> Iterator[str]:
-    """Yield what a file says that changes what runs, and that no bound counts.
-
-    shares: What all budgets of an executor together may take, in CPUs, by its name.
-    """
+def unbounded(path: Path, chains: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a file says that changes what runs, and that no bound counts."""
     for name, entry in chains.items():
         if isinstance(entry, Mapping) and "budget" in entry:
             text = f"chain '{name}' has a budget, and no bound counts what its callbacks share"
             yield f"{path}: {text}. Give each of them a budget of its own"
-    if "capacity_percent" not in executor:
-        return
-    capacity = executor["capacity_percent"]
-    if isinstance(capacity, bool) or not isinstance(capacity, (int, float)) or not capacity > 0:
-        yield f"{path}: capacity_percent is {capacity!r}. Write a number above 0"
-        return
-    for name, share in shares.items():
-        if share * 100 - ROUNDING > capacity:
-            text = (
-                f"capacity_percent is {capacity:g}, and the budgets of executor '{name}' need "
-                f"{float(100 * share):.1f}: some would have no room, and no bound counts that"
-            )
-            yield f"{path}: {text}. Give them less, or raise it"

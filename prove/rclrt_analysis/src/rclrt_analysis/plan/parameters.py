@@ -15,7 +15,6 @@ import resource
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +34,9 @@ from rclrt_analysis.plan.fields import (
     budget_field,
     budget_of,
     chain_lines,
+    duration,
     group_lines,
     quoted,
-    share_of,
     unbounded,
     unnamed_groups,
 )
@@ -211,17 +210,17 @@ def _fields(plan: Plan, callback: Callback) -> dict[str, str]:
     fields: dict[str, str] = {}
     if executor.reservation is not None and executor.kind in _THREADED:
         budget, period = executor.reservation.budget, executor.reservation.period
-        fields = {"scheduling_policy": "deadline", "runtime": f"{budget}"}
-        fields |= {"deadline": f"{period}", "period": f"{period}"}
+        fields = {"scheduling_policy": "deadline", "runtime": duration(budget)}
+        fields |= {"deadline": duration(period), "period": duration(period)}
     elif executor.policy is Policy.EDF:
         if _by_deadline(system, callback):
             fields["scheduling_policy"] = "ext"
         if callback.deadline:
-            fields["relative_deadline"] = f"{callback.deadline}"
+            fields["relative_deadline"] = duration(callback.deadline)
         if callback.is_stamped:
             fields |= {
                 "deadline_from": callback.deadline_from,
-                "clock_error": f"{callback.clock_error}",
+                "clock_error": duration(callback.clock_error or 0),
             }
     elif callback.priority is not None:
         fields |= {"scheduling_policy": "fifo", "priority": str(callback.priority)}
@@ -239,7 +238,6 @@ class PlanFile:
 
     edited: Whether its content is not what was written.
     entries, groups, chains: Of callbacks, of groups and of chains, by their names in the file.
-    executor: What it says of the executor itself.
     """
 
     path: Path
@@ -250,7 +248,6 @@ class PlanFile:
     entries: Mapping[str, Any]
     groups: Mapping[str, Any] = field(default_factory=dict)
     chains: Mapping[str, Any] = field(default_factory=dict)
-    executor: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_plan(path: Path) -> PlanFile:
@@ -277,7 +274,6 @@ def read_plan(path: Path) -> PlanFile:
             dict(content.get("callbacks", {})),
             dict(content.get("groups", {})),
             dict(content.get("chains", {})),
-            dict(content.get("executor", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         text = "this is no plan of rclrt plan, or its header was edited. Plan again"
@@ -365,7 +361,6 @@ def applied(opening: Opening, file: PlanFile) -> System:
     system = opening.system
     problems = []
     executors = []
-    shares = dict.fromkeys((executor.name for executor in system.executors), Fraction(0))
     for executor in system.executors:
         said = file.executors.get(executor.name)
         if said is None:
@@ -382,7 +377,6 @@ def applied(opening: Opening, file: PlanFile) -> System:
                 if (budget := budget_of(file.path, name, entry)) is not None
             )
             executors[-1] = replace(executors[-1], budgets=budgets)
-            shares[executor.name] += sum(map(share_of, groups.values()))
     callbacks = []
     core: dict[str, int] = {}
     for callback in system.callbacks:
@@ -394,10 +388,9 @@ def applied(opening: Opening, file: PlanFile) -> System:
             continue
         budget = budget_of(file.path, callback.name, entry)
         callbacks.append(replace(callback, priority=entry.get("priority"), budget=budget))
-        shares[callback.executor] += share_of(entry)
         if callback.executor in opening.places:
             core[callback.name] = entry["cpu_affinity"][0]
-    if problems := [*problems, *unbounded(file.path, file.chains, file.executor, shares)]:
+    if problems := [*problems, *unbounded(file.path, file.chains)]:
         raise ModelError(problems[:20])
     chosen = replace(system, executors=tuple(executors), callbacks=tuple(callbacks))
     return with_timer_thread(placed(chosen, Placement("as planned", core)))

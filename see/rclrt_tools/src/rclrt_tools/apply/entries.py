@@ -24,7 +24,8 @@ THREADS, KERNEL, INTERRUPTS = "non_ros_threads", "kernel_threads", "irqs"
 SECTIONS = (THREADS, KERNEL, INTERRUPTS)
 EVERYWHERE = "/**"
 LONGEST_NAME = 15
-POLICY_FIELDS = ("nice", "priority", "runtime", "deadline", "period")
+TIMES = ("runtime", "deadline", "period")
+POLICY_FIELDS = ("nice", "priority", *TIMES)
 OTHER_FIELDS = ("scheduling_policy", "cpu_affinity", "uclamp_min", "uclamp_max")
 
 
@@ -182,6 +183,7 @@ def _from_cie(item: Mapping[str, Any], section: str) -> dict[str, Any]:
         policy = str(item.get("policy", "")).removeprefix("SCHED_").lower()
         said = {"scheduling_policy": policy}
         said |= {key: item[key] for key in FIELDS.get(policy, ()) if key in item}
+        said |= {key: f"{said[key]}ns" for key in TIMES if key in said}  # Theirs have no unit.
         if "nice" in FIELDS.get(policy, ()) and "priority" in item:
             said.setdefault("nice", item["priority"])  # Before there was `nice`, it held that.
     if item.get("affinity"):
@@ -226,9 +228,8 @@ def _parts(said: Mapping[str, Any]) -> Parts:
         needed = [key for key in FIELDS[policy] if key != "nice" and key not in said]
         if needed:
             raise ValueError(f"{policy} needs {' and '.join(needed)} beside it")
-        times = ("runtime", "deadline", "period")
         values: dict[str, Any] = {key: said[key] for key in mine}
-        values |= {key: nanoseconds(said[key]) for key in times if key in mine}
+        values |= {key: nanoseconds(said[key]) for key in TIMES if key in mine}
         found["policy"] = Policy(policy, **values)
     elif mine:
         raise ValueError(f"{mine[0]} needs its scheduling_policy beside it, such as other or fifo")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import yaml
 from rclrt_analysis.model import in_ms
+from rclrt_analysis.plan.fields import duration
 from rclrt_analysis.plan.parameters import FULL_NAME
 
 from rclrt_tools.live.threads import Thread
@@ -83,7 +84,7 @@ def _in_force(jobs: Records) -> dict[str, str]:
     due = jobs["deadline_ns"]
     relative = int(due[-1] - last["release_ns"]) if due[-1] != NO_DEADLINE else 0
     if relative > 0 and all(due != NO_DEADLINE) and all(due - jobs["release_ns"] == relative):
-        fields["relative_deadline"] = str(relative)
+        fields["relative_deadline"] = duration(relative)
     mask = int(last["cpus"])
     if mask and not mask & layout.MORE_CPUS:
         cpus = [cpu for cpu in range(63) if mask >> cpu & 1]
