@@ -39,8 +39,7 @@ struct CallbackField
   Change (*read)(const YamlMap & map);
 };
 
-/// The fields of a callback besides those of its attributes. A field of Scheduling is read here, and nowhere
-/// else.
+/// The fields of a callback besides those of its attributes.
 const CallbackField kCallbackFields[] = {
   {"relative_deadline",
    [](const YamlMap & map) {

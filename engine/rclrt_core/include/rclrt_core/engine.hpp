@@ -22,8 +22,8 @@
 ///
 /// Costs: a release is one lock, O(log n) in what there is to run, O(t) in the threads of its lane, and at
 /// most one thread out of sleep; no allocation; a scheduling system call only if no idle thread has the
-/// attributes the job needs, or a running one must be lent urgency. Memory is bounded: waiting jobs are
-/// counted, not stored, beyond the first 6 of a callback.
+/// attributes the job needs, or a running one must be lent urgency. Memory is bounded: of the
+/// jobs of a callback that wait, those that were released together are one entry, and there are 4 at most.
 ///
 /// Thread-safe throughout. It knows nothing of ROS.
 #pragma once

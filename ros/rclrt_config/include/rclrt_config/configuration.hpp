@@ -35,9 +35,7 @@
 namespace rclrt_config
 {
 
-/// The values of executor.deadline_scheduler.
-
-/// What orders the threads of callbacks with scheduling_policy ext.
+/// What orders the threads of callbacks with scheduling_policy ext: the values of executor.deadline_scheduler.
 enum class DeadlineBackend : uint8_t
 {
   kAuto,       ///< sched_ext if our scheduler is loaded and may be used, else FIFO bands

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// All that is particular to one ROS middleware (RMW implementation), chosen by its name.
+/// What a front end has to know of one ROS middleware (RMW implementation), chosen by its name.
 ///
 /// This package does not depend on rmw: a front end passes the name in, and what the RMW says of itself.
 /// An RMW that is not in the table works, too. What depends on facts that are not known of it is left
