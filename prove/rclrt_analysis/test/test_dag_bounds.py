@@ -4,6 +4,8 @@ import itertools
 import random
 
 import pytest
+from models import MS
+from pytest import approx
 from rclrt_analysis.bounds import global_edf
 from rclrt_analysis.bounds.dag import (
     Dag,
@@ -215,6 +217,37 @@ def test_global_edf_tests_know_no_jitter_but_responses_do() -> None:
     found = global_edf.response(late, 2)
     assert found is not None
     assert found.tolist() == [1, 2]
+
+
+def test_late_jobs_under_global_edf_end_in_time_nevertheless() -> None:
+    def ends(*rows: global_edf.Late) -> list[float] | None:
+        found = global_edf.lateness(rows, 2)
+        return None if found is None else [round(x / MS, 3) for x in found]
+
+    def late(wcet: int, period: int, deadline: int | None, **more: int) -> global_edf.Late:
+        times = {name: n if name == "parent" else n * MS for name, n in more.items()}
+        due = None if deadline is None else deadline * MS
+        return global_edf.Late(wcet * MS, period * MS, due, **times)
+
+    assert ends(late(9, 10, 10), late(9, 10, 10), late(1, 10, 10)) == [19, 19, 15]
+    assert ends(late(4, 10, 8), late(6, 12, 12), late(5, 10, 10)) == [13.533, 18.533, 16.033]
+    # A release that is later by 2 leaves more of it to do at its deadline.
+    assert ends(late(4, 10, 8, start=2), late(6, 12, 12), late(5, 10, 10)) == [
+        14.067,
+        19.067,
+        16.567,
+    ]
+    # What the first one sends has its deadline, and may come after it.
+    assert ends(late(2, 10, 10), late(2, 10, None, parent=0)) == [13.714, 17.841]
+    assert ends(late(9, 10, 10), late(9, 10, 10), late(3, 10, 10)) is None, "more than two cores"
+    assert ends(late(11, 10, 10), late(1, 10, 10)) is None, "longer than its period"
+
+
+def test_a_deadline_that_may_be_missed_under_global_edf_has_a_bound() -> None:
+    edf = "{name: e, kind: isolated, cores: [0, 1], policy: edf}"
+    timers = [timer("a", 10, 9), timer("b", 10, 9), timer("c", 10, 1.5)]
+    found = bounds(analysed(edf, *timers))
+    assert found == {"a": approx(19), "b": approx(19), "c": approx(15.25)}
 
 
 ISOLATED = "{name: e, kind: isolated, cores: [0, 1]}"

@@ -1,11 +1,16 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Global preemptive EDF on several cores: three tests, then responses [Bertogna07].
+"""Global preemptive EDF on several cores: three tests, then responses [Bertogna07]; or lateness.
 
 All deadlines are met if one of the tests says so: by density [Goossens03], [Bertogna05], by the
 demand until a deadline [Baruah07], or by responses that are shown without it. Each is sufficient,
-and none covers another. Then responses are looked for again, from deadlines down.
+and none covers another. Then responses are looked for again, from deadlines down. If none says so,
+jobs end late by no more than `lateness` [Devi08], [Erickson10].
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import nlargest
 
 import numpy as np
 from rclrt_analysis.bounds.effort import spend
@@ -20,6 +25,9 @@ MAX_NUMBERS = 20_000_000
 
 MAX_POINTS = 400_000
 """A deadline's demand is looked at if it takes so many instants times pairs of tasks at most."""
+
+MAX_STEPS = 1000
+"""No longer is a lateness searched for, and none above so many periods."""
 
 BLOCK = 1 << 20
 """Numbers in one array at most."""
@@ -154,3 +162,85 @@ def _fits(tasks: TaskSet, cores: int, k: int, end: int) -> bool:
         if exceeds(row, meets[row, column]):
             return False
     return True
+
+
+@dataclass(frozen=True)
+class Late:
+    """A callback under global EDF whose deadline may be missed; times in ns.
+
+    deadline: Since its grid, or since its release if `is_message`; None: that of `parent`'s job.
+    start: How long after its grid a job may start at the latest; with a `parent`: after that ends.
+    wait: How long after its release that is.
+    parent: Position of the callback that releases it, which comes before it.
+    """
+
+    wcet: int
+    period: int
+    deadline: int | None
+    start: int = 0
+    wait: int = 0
+    parent: int | None = None
+    is_message: bool = False
+
+
+def lateness(callbacks: Sequence[Late], cores: int) -> list[int] | None:
+    """Return how long after the grid jobs end at most [Devi08], [Erickson10]; None: not known.
+
+    Times of a job count from the last instant at which it may start. It is due at `first` to `last`
+    from there. Let S_i = U_i max(0, T_i - first_i), and s, x_i the least with
+
+        s = sum_i S_i + (the m - 1 largest of max(0, U_j (x_j + max(0, last_j))))
+        x_i = (s - C_i) / m
+
+    Then each job ends x_i + C_i after max(0, last_i) at the latest. For let job k be the first that
+    does not, y its deadline, and H all jobs that are due by then. Beside the cores let each job run
+    at the speed U_i, for a period. Where a core has nothing of H to do, at most m - 1 callbacks
+    have, and such a j is behind that by U_j (x_j + max(0, last_j)): its oldest job ends in time.
+    From the last such instant before y all cores work on H, which the other schedule does no
+    faster, and it has S of it left at y. So from y on the cores have s to do. If all of H has come
+    by y, and once a core has nothing to do, nothing waits any more but for its predecessor, which
+    is a period earlier. So k waits for at most (s - C_k) / m.
+
+    If some of H comes later (`waits` below), k waits as long for others, and for what is left at y
+    of its own callback. That is C_k + U_k w at most, w = x_k + max(0, last_k) - first_k, since its
+    oldest job ends in time. So x_k = (s - C_k) / m + (1 - 1/m) U_k w.
+    """
+    share = [one.wcet / one.period for one in callbacks]
+    if sum(share) > cores - MARGIN or max(share, default=0) > 1:
+        return None
+    waits = any(
+        one.deadline is None or one.deadline < (one.wait if one.is_message else one.start)
+        for one in callbacks
+    )
+    others = 1 - 1 / cores
+
+    def work(known: float) -> tuple[float, list[float]]:
+        spend(10 * len(callbacks))
+        ends: list[float] = []
+        due: list[tuple[float, float]] = []  # at the earliest and at the latest, from the grid
+        left, behind = 0.0, []
+        for one, u in zip(callbacks, share, strict=True):
+            start = one.start + (0.0 if one.parent is None else ends[one.parent])
+            if one.deadline is None:
+                due.append(due[one.parent or 0])
+            else:
+                due.append((one.deadline, one.deadline + start * one.is_message))
+            first, last = due[-1][0] - start, max(0.0, due[-1][1] - start)
+            x = (known - one.wcet) / cores
+            if waits:
+                x = (x + others * u * (last - first)) / (1 - others * u)
+            ends.append(start + last + x + one.wcet)
+            left += u * max(0.0, one.period - first)
+            behind.append(max(0.0, u * (x + last)))
+        return left + sum(nlargest(cores - 1, behind)), ends
+
+    known = 0.0
+    for _ in range(MAX_STEPS):
+        more, ends = work(known)
+        if more <= known:
+            return [int(end) + 2 for end in ends]
+        # A little more than that holds as well, and ends the search.
+        known = more + 1e-6 * more + cores
+        if known > MAX_STEPS * max(one.period for one in callbacks):
+            break
+    return None

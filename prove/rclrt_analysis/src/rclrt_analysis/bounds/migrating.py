@@ -146,7 +146,12 @@ def _one_by_one(
                 overtaken = any_order and callback.kind is not Kind.TIMER
                 found = _search(cost, mine, others, cores, stolen, limit, overtaken)
                 last[callback.name] = None if settle and found != last[callback.name] else found
-        bound = {c.name: _as_local(unit, c, streams[c.name], last[c.name]) for c in left}
+        ends = dict(last)
+        if any_order:
+            for name, late in _late(unit, streams).items():
+                soon = ends[name] or (late, late)
+                ends[name] = min(soon[0], late), min(soon[1], late)
+        bound = {c.name: _as_local(unit, c, streams[c.name], ends[c.name]) for c in left}
         return {**bound, **unit.whole}
 
     try:
@@ -158,6 +163,40 @@ def _one_by_one(
 
 Found = tuple[int, int] | None
 """A response from the actual release, and from the grid; None: it has no bound."""
+
+
+def _late(unit: Unit, streams: Mapping[str, list[Stream]]) -> dict[str, int]:
+    """Return responses from the grid if deadlines may be missed; nothing if that is not known."""
+    dues = inherited_deadlines(unit)
+    rows: list[global_edf.Late] = []
+    number: dict[str, int] = {}
+    for callback in unit.in_order:
+        mine = streams[callback.name]
+        if len(mine) != 1 or dues[callback.name].may_be_early:
+            return {}
+        parents = unit.system.triggered_by(callback)
+        parent = number.get(parents[0]) if len(parents) == 1 else None
+        own = callback.deadline
+        if own is None and (parent is None or mine[0].period != rows[parent].period):
+            return {}
+        wait = unit.woken(callback)
+        start = mine[0].jitter
+        if own is None:
+            start = unit.system.overheads.transport + wait
+        number[callback.name] = len(rows)
+        rows.append(
+            global_edf.Late(
+                callback.wcet + unit.extra,
+                mine[0].period,
+                own,
+                start,
+                wait,
+                parent if own is None else None,
+                callback.kind is not Kind.TIMER,
+            )
+        )
+    found = global_edf.lateness(rows, len(unit.executors[0].cores))
+    return {} if found is None else dict(zip(number, found, strict=True))
 
 
 def _streams(unit: Unit, known: Known, callback: Callback) -> list[Stream]:
@@ -289,7 +328,7 @@ def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     # In any order, so by deadlines as well.
     alike = replace(unit, urgency=dict.fromkeys(unit.names, 0))
     found = _one_by_one(alike, arrivals, [], [], dag.Stolen(), any_order=True)
-    return found, Method(name, "Guan09; Tindell94", ASSUMPTIONS)
+    return found, Method(name, "Guan09; Tindell94; Devi08; Erickson10", ASSUMPTIONS)
 
 
 def _edf_on_one_core(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
