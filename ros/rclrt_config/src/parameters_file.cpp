@@ -332,16 +332,16 @@ void ParametersReader::read_executor(const YamlField & field, const std::string 
     return change(&EngineOptions::waiting, change(member, value));
   };
   const auto & by_priority = rclrt_core::fixed_priority_policy();
+  std::vector<std::pair<const char *, PolicyWord>> orders;
+  for (const rclrt_core::Policy * policy : rclrt_core::every_policy()) {
+    orders.push_back({policy->name(), {policy, {}}});
+  }
+  orders.push_back({"rate_monotonic", {&by_priority, PriorityKey::kRateMonotonic}});
+  orders.push_back({"deadline_monotonic", {&by_priority, PriorityKey::kDeadlineMonotonic}});
 
   ExecutorEntry entry;
   entry.place = place(field.name_mark);
-  const auto word = map.word<PolicyWord>(
-    "policy", {{"first_come", {&rclrt_core::first_come_policy(), {}}},
-               {"fixed_priority", {&by_priority, {}}},
-               {"edf", {&rclrt_core::edf_policy(), {}}},
-               {"rate_monotonic", {&by_priority, PriorityKey::kRateMonotonic}},
-               {"deadline_monotonic", {&by_priority, PriorityKey::kDeadlineMonotonic}}});
-  if (word) {
+  if (const auto word = map.word<PolicyWord>("policy", orders)) {
     entry.policy = word->policy;
     entry.priority_key = word->key;
   }

@@ -147,7 +147,7 @@ void ConfiguredEngine::choose_deadline_scheduler()
   if (ext == all.end() || options.attributes_mode == AttributesMode::kOff) {
     return;
   }
-  if (options.policy != &rclrt_core::edf_policy()) {
+  if (!options.policy->uses_deadlines()) {
     report(
       {"'" + (*ext)->name() + "'",
        std::string(
@@ -201,7 +201,7 @@ void ConfiguredEngine::share_deadlines()
 {
   const auto all = engine_->callbacks();
   const bool has_deadlines =
-    engine_->options().policy == &rclrt_core::edf_policy() ||
+    engine_->options().policy->uses_deadlines() ||
     std::any_of(all.begin(), all.end(), [this](const auto & callback) {
       return engine_->attributes(*callback).policy == SchedulingPolicy::kExt;
     });

@@ -57,17 +57,14 @@ struct Choice
 
 const rclrt_core::Policy & policy_named(const std::string & name)
 {
-  if (name == "fixed_priority") {
-    return rclrt_core::fixed_priority_policy();
+  std::string known;
+  for (const rclrt_core::Policy * policy : rclrt_core::every_policy()) {
+    if (name == policy->name()) {
+      return *policy;
+    }
+    known += std::string(known.empty() ? "" : ", ") + policy->name();
   }
-  if (name == "first_come") {
-    return rclrt_core::first_come_policy();
-  }
-  if (name == "edf") {
-    return rclrt_core::edf_policy();
-  }
-  throw std::invalid_argument(
-    "unknown policy '" + name + "'. Use fixed_priority, first_come or edf");
+  throw std::invalid_argument("unknown policy '" + name + "'. Use one of " + known);
 }
 
 template <typename Executor, typename Options>

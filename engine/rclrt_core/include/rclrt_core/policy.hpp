@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ public:
   virtual int64_t rank(const Job & job) const noexcept = 0;
   /// "first_come", "fixed_priority" or "edf".
   virtual const char * name() const noexcept = 0;
+  /// What the header of a trace says of it: a value of rclrt_trace_ordering.
+  virtual uint8_t ordering() const noexcept = 0;
+  /// Whether it needs the deadlines of messages, also of those from other processes.
+  virtual bool uses_deadlines() const noexcept { return false; }
 };
 
 /// All ranks are equal: order of release.
@@ -38,6 +43,8 @@ const Policy & first_come_policy() noexcept;
 const Policy & fixed_priority_policy() noexcept;
 /// Earlier absolute deadline first; jobs without a deadline come last.
 const Policy & edf_policy() noexcept;
+/// All of them, for whatever finds one by its name.
+std::vector<const Policy *> every_policy();
 
 /// Deriving fixed priorities: rate-monotonic, deadline-monotonic, and from upstream publishers.
 

@@ -8,6 +8,8 @@
 #include <new>
 #include <set>
 
+#include "rclrt_trace/record.h"
+
 namespace rclrt_core
 {
 namespace
@@ -18,6 +20,7 @@ class FirstCome final : public Policy
 public:
   int64_t rank(const Job &) const noexcept override { return 0; }
   const char * name() const noexcept override { return "first_come"; }
+  uint8_t ordering() const noexcept override { return RCLRT_ORDER_FIRST_COME; }
 };
 
 class FixedPriority final : public Policy
@@ -25,6 +28,7 @@ class FixedPriority final : public Policy
 public:
   int64_t rank(const Job & job) const noexcept override { return -job.priority; }
   const char * name() const noexcept override { return "fixed_priority"; }
+  uint8_t ordering() const noexcept override { return RCLRT_ORDER_FIXED_PRIORITY; }
 };
 
 class Edf final : public Policy
@@ -32,6 +36,8 @@ class Edf final : public Policy
 public:
   int64_t rank(const Job & job) const noexcept override { return nanoseconds_of(job.deadline); }
   const char * name() const noexcept override { return "edf"; }
+  uint8_t ordering() const noexcept override { return RCLRT_ORDER_EDF; }
+  bool uses_deadlines() const noexcept override { return true; }
 };
 
 /// The one policy of this class. Never destroyed: threads go on while exit() runs.
@@ -50,6 +56,11 @@ const Policy & first_come_policy() noexcept { return only<FirstCome>(); }
 const Policy & fixed_priority_policy() noexcept { return only<FixedPriority>(); }
 
 const Policy & edf_policy() noexcept { return only<Edf>(); }
+
+std::vector<const Policy *> every_policy()
+{
+  return {&first_come_policy(), &fixed_priority_policy(), &edf_policy()};
+}
 
 namespace
 {

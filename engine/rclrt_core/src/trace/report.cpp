@@ -150,11 +150,7 @@ TraceSource Engine::Impl::trace_source(uint32_t from_callback) const
       source.model = RCLRT_MODEL_ISOLATED;
       break;
   }
-  const std::string_view policy = options.policy->name();
-  source.ordering = policy == first_come_policy().name()       ? RCLRT_ORDER_FIRST_COME
-                    : policy == fixed_priority_policy().name() ? RCLRT_ORDER_FIXED_PRIORITY
-                    : policy == edf_policy().name()            ? RCLRT_ORDER_EDF
-                                                               : RCLRT_ORDER_UNKNOWN;
+  source.ordering = static_cast<rclrt_trace_ordering>(options.policy->ordering());
   source.timers_preempt =
     options.model == ExecutionModel::kPriorityEvents && options.release_and_execute;
   {
