@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check what every source file owes its reader: a licence line, and at most 600 lines.
 
-A file that tells the version of rclrt tells that of the file VERSION.
+A file that tells the version of rclrt tells that of tools/VERSION.
 
     tools/check_files.py FILE...
 
@@ -58,7 +58,7 @@ def _other_version(path: Path) -> list[str]:
     if not pattern:
         return []
     told = re.search(pattern, path.read_text(encoding="utf-8"))
-    version = Path(__file__).resolve().parents[1].joinpath("VERSION").read_text("utf-8").strip()
+    version = Path(__file__).with_name("VERSION").read_text("utf-8").strip()
     if told and told[1] == version:
         return []
     return [f"{path}: tells version {told[1] if told else 'nothing'}; VERSION tells {version}"]

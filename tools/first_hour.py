@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("RCLRT_BUILD_DIR", ROOT / "build"))
 PAGES = (
     "README.md", "docs/tutorials/*.md", "docs/how-to/*.md", "docs/**/*.md",
-    "[a-z]*/rclrt_*/**/*.md", "CONTRIBUTING.md",
+    "[a-z]*/rclrt_*/**/*.md",
 )  # fmt: skip
 """All pages of the site. Those that a user reads first come first."""
 MODULES = ROOT / "tools/cmake/pypi"

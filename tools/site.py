@@ -41,7 +41,8 @@ DOORS = {
         "micro/*/*.md",
     ),
     "I build an executor": (
-        "docs/concepts/*.md", "engine/*/*.md", "kernel/*/*.md", "ros/*/*.md", "CONTRIBUTING.md",
+        "docs/concepts/*.md", "engine/*/*.md", "kernel/*/*.md", "ros/*/*.md",
+        "docs/CONTRIBUTING.md",
     ),
     "Looked up": ("docs/glossary.md", "docs/**/*.md", "see/*/*.md", "try/**/*.md", "*.md"),
 }  # fmt: skip
@@ -363,7 +364,7 @@ def main(arguments: list[str]) -> int:
         stage.front()
         reference(stage, stage.folder / "reference")
         stage.write(PurePosixPath("conf.py"), CONFIGURATION)
-        shutil.copy(ROOT / "VERSION", stage.folder)
+        shutil.copy(ROOT / "tools/VERSION", stage.folder)
         command = [str(own_python()), "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto"]
         done = subprocess.run([*command, "-b", "html", scratch, arguments[0]], check=False)
         return done.returncode

@@ -147,7 +147,7 @@ def build(
     folder: Path, prefix: Path, package: str, lines: str, main: str, **variables: str
 ) -> Path:
     """Build a program of these lines as README has them, and refuse the minor version before."""
-    major, minor, _ = (ROOT / "VERSION").read_text(encoding="utf-8").split(".")
+    major, minor, _ = (ROOT / "tools/VERSION").read_text(encoding="utf-8").split(".")
     lines = lines.replace("REQUIRED", f"{major}.{minor} REQUIRED")
     (folder / "main.cpp").write_text(main, encoding="utf-8")
     (folder / "CMakeLists.txt").write_text(

@@ -50,7 +50,7 @@ def test_wrong_usage_is_named_and_the_usage_shown(arguments: list[str], says: st
 
 
 def test_it_tells_the_version_of_the_tree() -> None:
-    version = (Path(os.environ["RCLRT_SOURCE_DIR"]) / "VERSION").read_text(encoding="utf-8")
+    version = (Path(os.environ["RCLRT_SOURCE_DIR"]) / "tools/VERSION").read_text(encoding="utf-8")
     assert scx("--version") == (0, f"rclrt scx {version}")
 
 

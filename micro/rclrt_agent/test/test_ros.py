@@ -268,7 +268,7 @@ def test_diagnostics_count_what_a_client_did(bench: Bench) -> None:
 def test_arguments_that_make_no_sense_are_explained(bench: Bench) -> None:
     """A wrong word ends the agent with the reason, and with the usage if that helps."""
     told, _ = bench.start("rclrt_agent", "--version").communicate(timeout=PATIENCE_S)
-    version = Path(os.environ["RCLRT_SOURCE_DIR"], "VERSION").read_text(encoding="utf-8")
+    version = Path(os.environ["RCLRT_SOURCE_DIR"], "tools/VERSION").read_text(encoding="utf-8")
     assert told.splitlines()[-1] == f"rclrt_agent {version.strip()}"
     for words, reason, usage in (
         (["udp4", "-p", "70000"], "0 to 65535", True),

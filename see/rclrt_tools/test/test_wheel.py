@@ -53,7 +53,7 @@ def test_it_has_every_file_and_says_what_it_needs(installed: Path, tmp_path: Pat
     control = (ROOT / "debian/control").read_text(encoding="utf-8").partition(": rclrt-tools\n")[2]
     debian = re.findall(r"\bpython3-(\w+)", control.partition("Suggests:")[0])
     assert {*debian} == {name.replace("pyyaml", "yaml") for name in needed}
-    version = (ROOT / "VERSION").read_text(encoding="utf-8")
+    version = (ROOT / "tools/VERSION").read_text(encoding="utf-8")
     assert rclrt(installed, tmp_path, "--version").stdout == f"rclrt {version}"
 
 
