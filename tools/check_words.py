@@ -9,8 +9,9 @@ The glossary's table "say | not" has the names that neither pages nor the texts 
 sources use; code in pages may, and identifiers. A comment begins with what it speaks of, not with
 "Of" or "The same", and "who" refers to a word before it. A link between pages needs its file and
 its heading, a table its head, a block of code its language: `sh`, each line of which is for a
-shell, or `console`, where lines with `$ ` are and the others are what it prints. Prints one line
-per violation; exit status 1 if there is any.
+shell, or `console`, where lines with `$ ` are and the others are what it prints. The page of the
+parameters file has the keys that its reader takes, and no others. Prints one line per violation;
+exit status 1 if there is any.
 """
 
 import re
@@ -21,6 +22,9 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
+from weight import keys
+
+KEYS = "ros/rclrt_config/README.md"
 GLOSSARY = "docs/glossary.md"
 PAGES = ("*.md",)
 SOURCES = (
@@ -97,10 +101,22 @@ def check(root: Path, pages: list[Path], sources: list[Path]) -> Iterator[str]:
             yield f"{page.relative_to(root)}:{line}: a table without a head"
         if page != glossary:
             yield from _wrong_names(page.relative_to(root), prose, names)
+    if root / KEYS in pages:
+        yield from _wrong_keys((root / KEYS).read_text("utf-8"), keys(sources))
     for source in sources:
         text = source.read_text("utf-8")
         yield from _wrong_names(source.relative_to(root), text, names)
         yield from _headless(source.relative_to(root), text)
+
+
+def _wrong_keys(page: str, known: set[str]) -> Iterator[str]:
+    code = " ".join(re.findall(r"^ *```.*?^ *```|`[^`]+`", page, re.M | re.S))
+    for key in sorted(known - set(re.findall(r"\w+", code))):
+        yield f"{KEYS}: does not name the key '{key}'"
+    for table in re.findall(r"^\| field \|.*\n(?:\|.*\n)+", page, re.M):
+        named = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\|[^|]*", table, re.M))))
+        for key in sorted(named - known):
+            yield f"{KEYS}: names '{key}', which the reader of parameters files does not take"
 
 
 def _wrong_blocks(where: Path, text: str) -> Iterator[str]:

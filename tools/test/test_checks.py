@@ -314,6 +314,17 @@ def test_a_glossary_without_the_table_is_told(tmp_path: Path) -> None:
     assert run("words", tmp_path) == (1, "docs/glossary.md: has no table 'say | not'\n")
 
 
+def test_a_key_of_the_parameters_file_and_its_page_need_each_other(tmp_path: Path) -> None:
+    config = tmp_path / "ros/rclrt_config"
+    (config / "src").mkdir(parents=True)
+    (config / "src/fields.cpp").write_text('map.duration("runtime"); map.word<A>("wait", words);\n')
+    (config / "README.md").write_text("| field | a |\n|---|---|\n| `runtime`, `gone` | `b` |\n")
+    where = "ros/rclrt_config/README.md: "
+    taken = "which the reader of parameters files does not take"
+    says = f"{where}does not name the key 'wait'\n{where}names 'gone', {taken}\n"
+    assert page(tmp_path, "") == (1, says)
+
+
 ROSDEP = (ROOT / "tools/requirements/rosdep.txt").read_text(encoding="utf-8")
 
 
