@@ -139,7 +139,7 @@ public:
     return attempt([&] {
       return node_->make_entity<RawSubscription>(
         rclrt_core::CallbackKind::kSubscription, topic, how, nullptr, object, sink,
-        node_->context(), node_->handle(), type, topic, qos_of(what.qos, true), false, false);
+        node_->context(), node_->handle(), type, topic, qos_of(what.qos, true), false);
     });
   }
 

@@ -32,7 +32,6 @@ Middleware fast_dds()
   const char * mode = std::getenv("RMW_FASTRTPS_PUBLICATION_MODE");
   made.publishes_by_busy_waiting = mode && mode == std::string("ASYNCHRONOUS");
   made.reception_stamp = ReceptionStamp::kArrival;
-  made.counts_readers_that_ignore = true;
   made.may_run_callbacks = true;
   return made;
 }

@@ -57,9 +57,9 @@ Outbox::Inboxes Outbox::inboxes() const
   return Inboxes(matched_);
 }
 
-void Outbox::set_inboxes(Matched matched)
+void Outbox::set_inboxes(List matched)
 {
-  auto shared = std::make_shared<const Matched>(std::move(matched));
+  auto shared = std::make_shared<const List>(std::move(matched));
   std::lock_guard<rclrt_core::Mutex> lock(*mutex_);
   matched_.swap(shared);
 }
@@ -129,11 +129,10 @@ void IntraProcess::match_locked(const std::string & topic)
   }
   for (const auto & [endpoint, outbox] : outboxes_) {
     if (endpoint.topic == topic) {
-      Outbox::Matched list;
+      Outbox::List list;
       for (const auto & [to, inbox] : inboxes_) {
         if (matched(endpoint, to)) {
-          list.inboxes.push_back(inbox);
-          list.counted += to.is_counted ? 1 : 0;
+          list.push_back(inbox);
         }
       }
       outbox->set_inboxes(std::move(list));

@@ -22,11 +22,10 @@ namespace
 
 std::shared_ptr<rcl_subscription_t> make_subscription(
   const std::shared_ptr<rcl_node_t> & node, const rosidl_message_type_support_t * type,
-  const std::string & topic, const QoS & qos, bool ignore_local_publications)
+  const std::string & topic, const QoS & qos)
 {
   rcl_subscription_options_t options = rcl_subscription_get_default_options();
   options.qos = qos.profile();
-  options.rmw_subscription_options.ignore_local_publications = ignore_local_publications;
   auto subscription = std::make_unique<rcl_subscription_t>(rcl_get_zero_initialized_subscription());
   {
     std::lock_guard<std::mutex> lock(detail::type_cache_mutex());
@@ -54,10 +53,9 @@ uint32_t depth_of(const rcl_subscription_t & subscription)
 SubscriptionBase::SubscriptionBase(
   EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
   const rosidl_message_type_support_t * type, const std::string & topic, const QoS & qos,
-  bool ignore_local_publications, bool has_inbox)
+  bool has_inbox)
 : SubscriptionBase(
-    std::move(setup), std::move(context),
-    make_subscription(node, type, topic, qos, ignore_local_publications), has_inbox,
+    std::move(setup), std::move(context), make_subscription(node, type, topic, qos), has_inbox,
     rclrt_front_end::begins_with_stamp(*type))
 {
 }
@@ -84,11 +82,7 @@ void SubscriptionBase::join_intra_process(
   // History for late joiners comes by the middleware only.
   if (!qos.is_transient_local()) {
     inbox_ = inbox;
-    const bool ignores = rcl_subscription_get_options(handle_.get())
-                           ->rmw_subscription_options.ignore_local_publications;
-    const bool is_counted =
-      !ignores || rclrt_front_end::middleware_in_use().counts_readers_that_ignore;
-    context_->intra_process().add({topic_name(), type, qos, is_counted}, inbox_);
+    context_->intra_process().add({topic_name(), type, qos}, inbox_);
   }
 }
 

@@ -11,8 +11,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -27,9 +25,6 @@ namespace
 struct State
 {
   Behaviour behaviour;
-  std::mutex mutex;
-  /// Topics of the subscriptions that ignore local publications.
-  std::map<const rmw_subscription_t *, std::string> ignoring;
 };
 
 State * make_state()
@@ -105,7 +100,6 @@ Behaviour cyclone()
   made.threads = {"recv", "tev", "dq.user", "dq.builtins", "gc", "recvUC", "recvMC"};
   made.numbers_publications = false;
   made.stamps_at_take = true;
-  made.ignoring_readers_match = false;
   return made;
 }
 
@@ -150,45 +144,6 @@ rmw_node_t * rmw_create_node(
   rmw_node_t * const node = next(context, name, node_namespace);
   stub_rmw::rename_threads();
   return node;
-}
-
-rmw_subscription_t * rmw_create_subscription(
-  const rmw_node_t * node, const rosidl_message_type_support_t * type, const char * topic,
-  const rmw_qos_profile_t * qos, const rmw_subscription_options_t * options)
-{
-  static const auto next = real<decltype(rmw_create_subscription)>("rmw_create_subscription");
-  rmw_subscription_t * const made = next(node, type, topic, qos, options);
-  if (made != nullptr && options->ignore_local_publications) {
-    const std::lock_guard<std::mutex> lock(state().mutex);
-    state().ignoring[made] = topic;
-  }
-  return made;
-}
-
-rmw_ret_t rmw_destroy_subscription(rmw_node_t * node, rmw_subscription_t * subscription)
-{
-  static const auto next = real<decltype(rmw_destroy_subscription)>("rmw_destroy_subscription");
-  {
-    const std::lock_guard<std::mutex> lock(state().mutex);
-    state().ignoring.erase(subscription);
-  }
-  return next(node, subscription);
-}
-
-rmw_ret_t rmw_publisher_count_matched_subscriptions(
-  const rmw_publisher_t * publisher, std::size_t * count)
-{
-  static const auto next = real<decltype(rmw_publisher_count_matched_subscriptions)>(
-    "rmw_publisher_count_matched_subscriptions");
-  const rmw_ret_t result = next(publisher, count);
-  if (result == RMW_RET_OK && !state().behaviour.ignoring_readers_match) {
-    const std::lock_guard<std::mutex> lock(state().mutex);
-    const auto ignoring = std::count_if(
-      state().ignoring.begin(), state().ignoring.end(),
-      [&](const auto & entry) { return entry.second == publisher->topic_name; });
-    *count -= std::min(*count, static_cast<std::size_t>(ignoring));
-  }
-  return result;
 }
 
 rmw_ret_t rmw_take_with_info(

@@ -5,7 +5,7 @@
 ///
 /// Linked into a program before rcl, so that rcl calls these functions instead. Each forwards to the real
 /// one. What it changes is what another RMW does otherwise, as far as rclrt_rcl can tell: its name, the names
-/// of its threads, the numbers and stamps of messages, and which readers count as matched.
+/// of its threads, and the numbers and stamps of messages.
 #pragma once
 
 #include <ostream>
@@ -24,8 +24,6 @@ struct Behaviour
   bool numbers_publications = true;
   /// received_timestamp is the time of the take.
   bool stamps_at_take = false;
-  /// A subscription that ignores local publications is not matched with publishers of its context.
-  bool ignoring_readers_match = true;
 };
 
 /// For messages of tests.

@@ -14,7 +14,6 @@
 #include "fixture.hpp"
 #include "rcl_interfaces/msg/log.hpp"
 #include "rclrt_core/deadline_ring.hpp"
-#include "rclrt_front_end/on_rcl.hpp"
 
 namespace rclrt_rcl
 {
@@ -167,34 +166,6 @@ TEST_F(IntraProcess, the_depth_may_be_left_to_the_system)
     node->create_subscription<Log>("t", QoS(0), [&](const Log & m) { lines.push_back(m.line); });
   publisher->publish(message(1));
   publisher->publish(message(2));
-  executor.spin_all(0ns);
-  EXPECT_EQ(lines, std::vector<uint32_t>{2});
-}
-
-TEST_F(IntraProcess, who_ignores_local_publications_gets_them_by_pointer_only)
-{
-  std::vector<uint32_t> lines;
-  bool heard = false;
-  SubscriptionOptions ignores;
-  ignores.ignore_local_publications = true;
-  auto subscription = node->create_subscription<Log>(
-    "t", 10, [&](const Log & m) { lines.push_back(m.line); }, ignores);
-  SubscriptionOptions by_middleware;
-  by_middleware.use_intra_process = false;
-  auto other =
-    node->create_subscription<Log>("t", 10, [&](const Log &) { heard = true; }, by_middleware);
-  PublisherOptions no_pointers;
-  no_pointers.use_intra_process = false;
-  auto through_middleware = node->create_publisher<Log>("t", 10, no_pointers);
-  const std::size_t counted =
-    rclrt_front_end::middleware_in_use().counts_readers_that_ignore ? 2 : 1;
-  ASSERT_TRUE(wait_for([&] { return through_middleware->subscription_count() == counted; }));
-  through_middleware->publish(*message(1));
-  ASSERT_TRUE(wait_for([&] {
-    executor.spin_all(0ns);
-    return heard;
-  }));
-  node->create_publisher<Log>("t", 10)->publish(message(2));
   executor.spin_all(0ns);
   EXPECT_EQ(lines, std::vector<uint32_t>{2});
 }

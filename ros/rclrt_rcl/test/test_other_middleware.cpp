@@ -90,36 +90,6 @@ protected:
   }
 };
 
-TEST_P(OtherMiddleware, a_remote_gets_what_a_local_subscription_that_ignores_gets_by_pointer)
-{
-  Process here("here");
-  Process there("there");
-  std::vector<uint32_t> near;
-  std::vector<uint32_t> far;
-  SubscriptionOptions ignores;
-  ignores.ignore_local_publications = true;
-  auto local = here.node->create_subscription<Log>(
-    "t", 10, [&](const Log & m) { near.push_back(m.line); }, ignores);
-  auto remote =
-    there.node->create_subscription<Log>("t", 10, [&](const Log & m) { far.push_back(m.line); });
-  auto publisher = here.node->create_publisher<Log>("t", 10);
-  ASSERT_TRUE(wait_for([&] { return remote->publisher_count() == 1; }));
-  const std::size_t counted =
-    rclrt_front_end::middleware_in_use().counts_readers_that_ignore ? 2 : 1;
-  ASSERT_TRUE(wait_for([&] { return publisher->subscription_count() == counted; }));
-  for (uint32_t line = 1; line <= 5; ++line) {
-    Log message;
-    message.line = line;
-    publisher->publish(message);
-  }
-  const std::vector<uint32_t> all = {1, 2, 3, 4, 5};
-  EXPECT_TRUE(spin_until(*there.executor, [&] { return far.size() == all.size(); }));
-  EXPECT_EQ(far, all);
-  EXPECT_TRUE(spin_until(*here.executor, [&] { return near.size() == all.size(); }));
-  here.executor->spin_all(10ms);  // nor a second time
-  EXPECT_EQ(near, all);
-}
-
 TEST_P(OtherMiddleware, threads_that_are_known_are_raised_and_a_finding_says_so_of_others)
 {
   SKIP_WITHOUT_REAL_TIME();

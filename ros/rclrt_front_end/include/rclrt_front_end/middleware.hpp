@@ -49,9 +49,6 @@ struct Middleware
   /// Whether the publisher of a message has the same id for a reader in another process. Not if the id is a handle.
   bool has_ids_for_all = true;
   ReceptionStamp reception_stamp = ReceptionStamp::kUnknown;
-  /// Whether a publisher counts a subscription of its own context that ignores local publications as
-  /// matched. If not known: no, and then a message may be sent although nobody else listens.
-  bool counts_readers_that_ignore = false;
   /// Whether another process finds the deadline of a message.
   bool carries_deadlines() const noexcept { return tells_stamps && has_ids_for_all; }
   /// Whether its threads may run callbacks: it was tested which locks they hold when they bring a message.

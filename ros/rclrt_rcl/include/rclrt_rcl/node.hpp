@@ -106,7 +106,7 @@ public:
       rclrt_core::CallbackKind::kSubscription, resolve_topic_name(topic), options.scheduling,
       options.group, context(), handle(), topic, qos,
       SubscriptionCallback<M>(std::forward<F>(callback)),
-      options.use_intra_process.value_or(uses_intra_process()), options.ignore_local_publications);
+      options.use_intra_process.value_or(uses_intra_process()));
     return subscription;
   }
 

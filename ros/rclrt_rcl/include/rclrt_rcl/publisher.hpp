@@ -123,7 +123,7 @@ public:
   {
     const rclrt_core::Publication publication;
     const auto inboxes = matched();
-    if (inboxes.empty() || has_remote_subscriptions(inboxes.counted())) {
+    if (inboxes.empty() || has_remote_subscriptions(inboxes.size())) {
       publish_message(message.get());
     }
     hand_over(inboxes, std::move(message));

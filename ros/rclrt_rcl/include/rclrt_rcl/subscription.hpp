@@ -57,7 +57,7 @@ protected:
   SubscriptionBase(
     EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
     const rosidl_message_type_support_t * type, const std::string & topic, const QoS & qos,
-    bool ignore_local_publications, bool has_inbox);
+    bool has_inbox);
 
   /// Depth of the middleware's queue, and also of the inbox; depth() counts both.
   uint32_t queue_depth() const noexcept { return queue_depth_; }
@@ -165,8 +165,6 @@ struct SubscriptionOptions
   /// The middleware delivers such a message too, but the callback gets it once. Exception: it waits
   /// in the middleware while more than 64 publishers of the topic go.
   std::optional<bool> use_intra_process;
-  /// Do not receive messages that publishers of the same context send through the middleware.
-  bool ignore_local_publications = false;
 };
 
 /// The forms a subscription's callback may have:
@@ -274,11 +272,10 @@ public:
   Subscription(
     EntitySetup setup, std::shared_ptr<Context> context, const std::shared_ptr<rcl_node_t> & node,
     const std::string & topic, const QoS & qos, SubscriptionCallback<M> callback,
-    bool intra_process, bool ignore_local_publications)
+    bool intra_process)
   : SubscriptionBase(
       std::move(setup), std::move(context), node,
-      rosidl_typesupport_cpp::get_message_type_support_handle<M>(), topic, qos,
-      ignore_local_publications, intra_process),
+      rosidl_typesupport_cpp::get_message_type_support_handle<M>(), topic, qos, intra_process),
     callback_(std::move(callback))
   {
     const auto * const subscription = static_cast<const SubscriptionBase *>(this);

@@ -132,38 +132,30 @@ class Outbox
 public:
   using List = std::vector<std::shared_ptr<Inbox>>;
 
-  struct Matched
-  {
-    List inboxes;
-    /// How many of them the middleware counts among the publisher's subscriptions.
-    std::size_t counted = 0;
-  };
-
   /// Immutable and shared: looking at it while publishing costs one reference count.
   class Inboxes
   {
   public:
     Inboxes() = default;
-    explicit Inboxes(std::shared_ptr<const Matched> matched) : matched_(std::move(matched)) {}
+    explicit Inboxes(std::shared_ptr<const List> matched) : matched_(std::move(matched)) {}
     bool empty() const noexcept { return size() == 0; }
-    std::size_t size() const noexcept { return matched_ ? matched_->inboxes.size() : 0; }
-    std::size_t counted() const noexcept { return matched_ ? matched_->counted : 0; }
-    List::const_iterator begin() const { return matched_->inboxes.begin(); }
-    List::const_iterator end() const { return matched_->inboxes.end(); }
+    std::size_t size() const noexcept { return matched_ ? matched_->size() : 0; }
+    List::const_iterator begin() const { return matched_->begin(); }
+    List::const_iterator end() const { return matched_->end(); }
 
   private:
-    std::shared_ptr<const Matched> matched_;
+    std::shared_ptr<const List> matched_;
   };
 
   explicit Outbox(const Gid & gid);
   Inboxes inboxes() const;
-  void set_inboxes(Matched matched);
+  void set_inboxes(List matched);
   const Gid & gid() const noexcept { return gid_; }
 
 private:
   const Gid gid_;
   std::unique_ptr<rclrt_core::Mutex> mutex_;
-  std::shared_ptr<const Matched> matched_;
+  std::shared_ptr<const List> matched_;
 };
 
 template <typename M>
@@ -191,9 +183,6 @@ public:
     std::string topic;
     std::type_index type;
     QoS qos;
-    /// For a subscription: whether the middleware counts it as matched with publishers of its
-    /// context.
-    bool is_counted = true;
   };
 
   void add(const Endpoint & endpoint, const std::shared_ptr<Inbox> & inbox);
