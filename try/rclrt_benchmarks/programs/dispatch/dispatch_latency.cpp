@@ -61,8 +61,6 @@ nlohmann::json run(
   {
     const auto dispatching = variant.start(receiver);
     complete = slice.wait(kPatience + (options.warm_up + options.samples) * kPatiencePerSample);
-    result["middleware"] = dispatch::middleware_in_force();
-    result["other_threads"] = dispatch::others_in_force();
   }
   receiver.record_to(nullptr);
   if (!complete) {
@@ -113,8 +111,6 @@ nlohmann::json measure_together(
       throw std::runtime_error(variants[i].name + ": messages stopped coming");
     }
   }
-  const std::string middleware = dispatch::middleware_in_force();
-  const std::string others = dispatch::others_in_force();
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].dispatching.reset();
     const auto delays = all[i].slice->delays_ns();
@@ -124,8 +120,6 @@ nlohmann::json measure_together(
       slices.push_back(
         {{"variant", variants[i].name},
          {"round", round},
-         {"middleware", middleware},
-         {"other_threads", others},
          {"delays_ns", std::vector<int64_t>(first, first + in_a_round)}});
     }
   }

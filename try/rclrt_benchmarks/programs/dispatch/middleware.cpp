@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -48,27 +47,6 @@ void apply_to_middleware(const rclrt_core::Attributes & attributes)
   }
 }
 
-std::string in_force(bool of_middleware)
-{
-  std::map<std::string, int> counts;
-  rclrt_core::LinuxPlatform platform;
-  for (const auto & [thread, name] : platform.threads()) {
-    rclrt_core::Attributes now;
-    if (is_middleware(name) == of_middleware && platform.read_back(thread, &now) == 0) {
-      std::string text = rclrt_core::to_string(now.policy);
-      if (now.priority > 0) {
-        text += " " + std::to_string(now.priority);
-      }
-      ++counts[text];
-    }
-  }
-  std::string all;
-  for (const auto & [text, count] : counts) {
-    all += (all.empty() ? "" : ", ") + text + " x " + std::to_string(count);
-  }
-  return all;
-}
-
 }  // namespace
 
 RaisedMiddleware::RaisedMiddleware() { apply_to_middleware(fifo(kMiddlewarePriority)); }
@@ -89,9 +67,6 @@ void become_worker()
     throw std::system_error(errno, std::generic_category(), "becoming a SCHED_FIFO thread");
   }
 }
-
-std::string middleware_in_force() { return in_force(true); }
-std::string others_in_force() { return in_force(false); }
 
 rclrt_core::Attributes fifo(int priority)
 {

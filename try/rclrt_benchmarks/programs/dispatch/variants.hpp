@@ -89,11 +89,6 @@ std::unique_ptr<Receiver> make_receiver(
 /// For several subscriptions, executors with one thread get an instance each.
 std::vector<Variant> executors();
 
-/// The threads of the middleware as they are now, e.g. "fifo 51 x 9"; for the record.
-std::string middleware_in_force();
-/// All other threads of this process.
-std::string others_in_force();
-
 /// Above the workers while it exists, SCHED_OTHER afterwards. Errors: refused.
 class RaisedMiddleware
 {

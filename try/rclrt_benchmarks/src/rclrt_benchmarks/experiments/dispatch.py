@@ -275,8 +275,6 @@ def measured(case: Case, arguments: argparse.Namespace) -> list[Result]:
             **summary([us for values in rounds for us in values], "us", 2),
             "cpu_us": known(median(cpu), 2),
             "rounds_p50_us": [known(percentile(sorted(us), 0.5), 2) for us in rounds],
-            "middleware_threads": mine[0]["middleware"],
-            "other_threads": mine[0]["other_threads"],
             "publisher": publisher,
         }
     floor = rows[HANDOVER + case.policy]
