@@ -88,7 +88,7 @@ LAYERS = {
         "rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_front_end", never=RCLCPP
     ),
     "rclrt_agent": _layer(
-        "rclrt_core", "rclrt_front_end", "rclrt_rcl", "rclrt_micro", never=RCLCPP
+        "rclrt_core", "rclrt_config", "rclrt_front_end", "rclrt_rcl", "rclrt_micro", never=RCLCPP
     ),
     "rclrt_rclcpp": _layer("rclrt_trace", "rclrt_core", "rclrt_config", "rclrt_front_end"),
     "rclrt_scx": _layer("rclrt_trace", only=("bpf", "libbpf*")),

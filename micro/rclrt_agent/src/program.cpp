@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "net_lines.hpp"
+#include "rclrt_config/duration.hpp"
 
 namespace rclrt_agent
 {
@@ -31,6 +32,34 @@ std::shared_ptr<rclrt_rcl::Node> make_node(const std::shared_ptr<rclrt_rcl::Cont
   rclrt_rcl::NodeOptions options;
   options.context = context;
   return std::make_shared<rclrt_rcl::Node>("rclrt_agent", options);
+}
+
+constexpr char kWriteUnit[] = ". Write a number with ns, us, ms or s, such as 20ms";
+
+/// What `read` returns of parameters that are times. A number is an error, which names the unit.
+template <typename Read>
+auto times(const Read & read)
+{
+  try {
+    return read();
+  } catch (const rclrt_rcl::Error & error) {
+    throw std::runtime_error(error.what() + std::string(kWriteUnit));
+  }
+}
+
+/// The parameter of this name, from `least` to `most`.
+rclrt_core::Duration time(
+  const std::string & name, const std::string & text, const char * least, const char * most)
+{
+  const auto found = rclrt_config::duration_of(text);
+  if (
+    !found || *found < rclrt_config::duration_of(least) ||
+    *found > rclrt_config::duration_of(most)) {
+    throw std::runtime_error(
+      "parameter " + name + ": '" + text + "' is no time from " + least + " to " + most +
+      kWriteUnit);
+  }
+  return *found;
 }
 
 }  // namespace
@@ -56,12 +85,9 @@ Program::Program(const std::shared_ptr<rclrt_rcl::Context> & context, const Argu
     }
     budgets_[topic] = static_cast<double>(budget);
   }
-  for (const auto & [topic, deadline] : parameters.get_by_prefix<int64_t>("deadline_ms")) {
-    if (deadline < 1) {
-      throw std::runtime_error(
-        "parameter deadline_ms." + topic + ": " + std::to_string(deadline) + " is not above 0");
-    }
-    deadlines_[topic] = std::chrono::milliseconds(deadline);
+  const auto deadlines = times([&] { return parameters.get_by_prefix<std::string>("deadline"); });
+  for (const auto & [topic, deadline] : deadlines) {
+    deadlines_[topic] = time("deadline." + topic, deadline, "1ns", "86400s");
   }
 
   rclrt_rcl::PreemptiveExecutorOptions executor_options;
@@ -151,8 +177,13 @@ AgentOptions Program::options(const Arguments & arguments)
   options.session.objects = static_cast<std::size_t>(number("entities", 512, 16, 65535));
   options.session.all_objects =
     static_cast<std::size_t>(number("all_entities", 32768, 16, 100'000'000));
-  options.silence = std::chrono::seconds(number("silence_s", 30, 1, 86400));
-  options.grace = std::chrono::seconds(number("grace_s", 270, 0, 86400 * 365));
+  const auto duration =
+    [this](const char * name, const char * otherwise, const char * least, const char * most) {
+      const auto text = times([&] { return node_->parameters().get<std::string>(name); });
+      return time(name, text.value_or(otherwise), least, most);
+    };
+  options.silence = duration("silence", "30s", "1s", "86400s");
+  options.grace = duration("grace", "270s", "0s", "31536000s");
   if (!deadlines_.empty()) {
     options.session.deadline_of = [this](const std::string & name) {
       const auto found = deadlines_.find(name);
@@ -165,8 +196,7 @@ AgentOptions Program::options(const Arguments & arguments)
     node_->parameters().get<bool>("streams_say_urgency").value_or(false);
   auto & outgoing = options.session.outgoing;
   outgoing.piece = static_cast<uint16_t>(number("piece_bytes", 256, 0, 65000));
-  outgoing.acknack_spacing =
-    std::chrono::milliseconds(number("acknowledgement_spacing_ms", 0, 0, 1000));
+  outgoing.acknack_spacing = duration("acknowledgement_spacing", "0s", "0s", "1s");
   outgoing.shared_window = static_cast<uint16_t>(number("shared_window", 4, 1, 16));
   return options;
 }

@@ -112,6 +112,21 @@ def test_the_launch_file_starts_the_agent_on_the_line_that_it_is_told(
     assert bench.until(lambda: node["name"] in bench.node.get_node_names())
 
 
+@pytest.mark.parametrize(
+    ("parameter", "says"),
+    [
+        ("deadline./stop:=20", "parameter 'deadline./stop' is a whole number, not text. Write a"),
+        ("silence:=30 s", "parameter silence: '30 s' is no time from 1s to 86400s"),
+        ("acknowledgement_spacing:=1.001s", "is no time from 0s to 1s. Write a number with ns, us"),
+    ],
+)
+def test_a_time_without_its_unit_or_out_of_range_is_told(parameter: str, says: str) -> None:
+    command = [str(PROGRAMS / "rclrt_agent"), "udp4", "-p", "0", "--ros-args", "-p", parameter]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert says in done.stdout + done.stderr
+
+
 def test_without_arguments_the_launch_file_has_a_serial_line_and_no_parameters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <set>
 
+#include "rclrt_config/duration.hpp"
+
 namespace rclrt_config
 {
 
@@ -52,13 +54,10 @@ bool parse_number(std::string number, int digits, int64_t * result)
   return parse_integer(number, result);
 }
 
-/// False if it is no number with a unit, nor 0; or finer than a nanosecond, or too long.
-bool parse_duration(const std::string & text, int64_t * nanoseconds)
+}  // namespace
+
+std::optional<Duration> duration_of(const std::string & text)
 {
-  if (text == "0") {
-    *nanoseconds = 0;
-    return true;
-  }
   static const std::pair<const char *, int> units[] = {{"ns", 0}, {"us", 3}, {"ms", 6}, {"s", 9}};
   std::size_t end = 0;
   while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) {
@@ -67,10 +66,12 @@ bool parse_duration(const std::string & text, int64_t * nanoseconds)
   const auto unit = std::find_if(std::begin(units), std::end(units), [&](const auto & known) {
     return text.compare(end, std::string::npos, known.first) == 0;
   });
-  return unit != std::end(units) && parse_number(text.substr(0, end), unit->second, nanoseconds);
+  int64_t nanoseconds = 0;
+  const bool is_one =
+    text == "0" ||
+    (unit != std::end(units) && parse_number(text.substr(0, end), unit->second, &nanoseconds));
+  return is_one ? std::optional(Duration(nanoseconds)) : std::nullopt;
 }
-
-}  // namespace
 
 std::string shown(const YAML::Node & value)
 {
@@ -195,10 +196,8 @@ std::optional<Duration> YamlMap::duration(const std::string & field, const char 
   if (!value) {
     return std::nullopt;
   }
-  int64_t nanoseconds = 0;
-  if (
-    !value->IsScalar() || !parse_duration(value->Scalar(), &nanoseconds) ||
-    (nanoseconds == 0 && zero_means == nullptr)) {
+  const auto found = value->IsScalar() ? duration_of(value->Scalar()) : std::nullopt;
+  if (!found || (*found == Duration::zero() && zero_means == nullptr)) {
     int64_t plain = 0;
     const bool lacks_unit =
       value->IsScalar() && parse_integer(value->Scalar(), &plain) && plain > 0;
@@ -210,7 +209,7 @@ std::optional<Duration> YamlMap::duration(const std::string & field, const char 
         "is " +
         shown(*value) + (lacks_unit ? ". Write its unit: " + value->Scalar() + "ns" : ""));
   }
-  return Duration(nanoseconds);
+  return found;
 }
 
 std::vector<YamlText> YamlMap::texts(const std::string & field) const
