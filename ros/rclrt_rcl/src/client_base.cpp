@@ -90,7 +90,7 @@ void ClientBase::stop_listening_for_shutdown() { context_->remove_on_shutdown(on
 void ClientBase::on_close()
 {
   stop_listening_for_shutdown();
-  remove_pending_requests();
+  remove_requests_older_than(std::chrono::nanoseconds::min());
 }
 
 std::string ClientBase::service_name() const { return rcl_client_get_service_name(handle_.get()); }
@@ -124,22 +124,6 @@ std::size_t ClientBase::pending_request_count() const
 {
   std::lock_guard<rclrt_core::Mutex> lock(*pending_mutex_);
   return pending_.size();
-}
-
-bool ClientBase::remove_pending_request(int64_t id)
-{
-  const auto pending = claim(id);
-  if (pending == nullptr) {
-    return false;
-  }
-  pending->fail(std::make_exception_ptr(
-    Error("no answer from '" + service_name() + "': the request was removed")));
-  return true;
-}
-
-std::size_t ClientBase::remove_pending_requests()
-{
-  return remove_requests_older_than(std::chrono::nanoseconds::min());
 }
 
 std::size_t ClientBase::remove_requests_older_than(std::chrono::nanoseconds age)

@@ -130,9 +130,6 @@ void EngineExecutor::Impl::add_group(const CallbackGroup & group)
   if (group.type() == CallbackGroupType::kReentrant) {
     group_options.parallelism = group.options().parallelism;
   }
-  if (options_.configure_group) {
-    options_.configure_group(group, group_options.attributes);
-  }
   std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<rclrt_core::Group> added;
   check(

@@ -117,7 +117,7 @@ void call(
     if (client->wait_for_service(milliseconds(100))) {
       const auto answer = client->async_send_request(GetParameters::Request());
       if (answer.future.wait_for(kGivesUp) == std::future_status::timeout) {
-        client->remove_pending_request(answer.request_id);  // the service has gone
+        client->remove_requests_older_than(kBetween);  // the service has gone
       }
       std::this_thread::sleep_for(kBetween);
     }

@@ -76,11 +76,7 @@ public:
 
   /// Requests that wait for their answers.
   std::size_t pending_request_count() const;
-  /// Forget a request; an answer that comes later is dropped. False if it does not wait (any more).
-  bool remove_pending_request(int64_t id);
-  /// Forget all requests; returns how many.
-  std::size_t remove_pending_requests();
-  /// Forget the requests sent longer than `age` ago; returns how many.
+  /// Forget the requests sent longer than `age` ago; returns how many. Their answers are dropped when they come.
   std::size_t remove_requests_older_than(std::chrono::nanoseconds age);
 
   const std::shared_ptr<rcl_client_t> & handle() const noexcept { return handle_; }
@@ -151,8 +147,6 @@ public:
   struct FutureResponse
   {
     std::shared_future<Response> future;
-    /// For remove_pending_request().
-    int64_t request_id = 0;
     /// Waits for the answer. Throws Error if the request was removed.
     const Response & get() const { return future.get(); }
   };
@@ -172,15 +166,15 @@ public:
   FutureResponse async_send_request(const Request & request)
   {
     auto pending = std::make_unique<Promised>();
-    FutureResponse answer{pending->promise.get_future().share(), 0};
-    answer.request_id = send_request(&request, std::move(pending));
+    FutureResponse answer{pending->promise.get_future().share()};
+    send_request(&request, std::move(pending));
     return answer;
   }
 
-  /// `callback` runs as the client's callback. Returns the id for remove_pending_request().
-  int64_t async_send_request(const Request & request, ResponseCallback callback)
+  /// `callback` runs as the client's callback.
+  void async_send_request(const Request & request, ResponseCallback callback)
   {
-    return send_request(&request, std::make_unique<CalledBack>(std::move(callback)));
+    send_request(&request, std::make_unique<CalledBack>(std::move(callback)));
   }
 
 private:

@@ -161,8 +161,6 @@ struct ExecutorOptions : rclrt_front_end::CommonOptions
   /// Called for each entity before it is scheduled; may change what the entity's options say. Must
   /// not call the executor; may throw Error.
   std::function<void(const Entity &, Scheduling &)> configure;
-  /// Called for each group: may change the attributes of its threads.
-  std::function<void(const CallbackGroup &, rclrt_core::Attributes &)> configure_group;
 };
 
 /// An executor on the rclrt engine: entities notify it, the engine decides which callback runs.

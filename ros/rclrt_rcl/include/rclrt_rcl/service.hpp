@@ -6,8 +6,7 @@
 ///   (const Request &, Response &)      the answer is sent when the callback returns
 ///   (const Request &, Responder<S>)    the answer is sent by Responder::send(), whenever that is
 ///
-/// each also with a first argument `const RequestHeader &`. The request lives until the callback
-/// returns. A callback that throws sends no answer.
+/// The request lives until the callback returns. A callback that throws sends no answer.
 #pragma once
 
 #include <chrono>
@@ -135,8 +134,6 @@ public:
     }
   }
 
-  const RequestHeader & header() const noexcept { return header_; }
-
   /// Errors: answered already; the service has gone; ShutdownError after shutdown. Not real-time
   /// safe as far as the middleware is not.
   void send(typename S::Response response)
@@ -192,35 +189,18 @@ private:
   {
     if constexpr (std::is_invocable_v<F &, const Request &, Responder<S>>) {
       return std::forward<F>(function);
-    } else if constexpr (std::is_invocable_v<
-                           F &, const RequestHeader &, const Request &, Responder<S>>) {
-      return
-        [function = std::forward<F>(function)](const Request & request, Responder<S> to) mutable {
-          const RequestHeader header = to.header();
-          function(header, request, std::move(to));
-        };
-    } else if constexpr (std::is_invocable_v<F &, const Request &, Response &>) {
-      return answering([function = std::forward<F>(function)](
-                         const RequestHeader &, const Request & request,
-                         Response & response) mutable { function(request, response); });
     } else {
       static_assert(
-        std::is_invocable_v<F &, const RequestHeader &, const Request &, Response &>,
+        std::is_invocable_v<F &, const Request &, Response &>,
         "a service's callback takes const Request & and Response &, or const Request & and "
-        "Responder<S>, and optionally const RequestHeader & before them");
-      return answering(std::forward<F>(function));
+        "Responder<S>");
+      return
+        [function = std::forward<F>(function)](const Request & request, Responder<S> to) mutable {
+          Response response;
+          function(request, response);
+          to.send(std::move(response));
+        };
     }
-  }
-
-  template <typename F>
-  static Callback answering(F && function)
-  {
-    return
-      [function = std::forward<F>(function)](const Request & request, Responder<S> to) mutable {
-        Response response;
-        function(to.header(), request, response);
-        to.send(std::move(response));
-      };
   }
 
   const Callback callback_;
