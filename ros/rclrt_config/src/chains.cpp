@@ -269,6 +269,6 @@ bool ChainLink::matches(const std::string & callback) const
   return NamePattern(pattern).matches(callback);
 }
 
-bool ChainLink::is_timer() const { return NamePattern(pattern).has_part("timer"); }
+bool ChainLink::is_timer() const { return timer.value_or(NamePattern(pattern).has_part("timer")); }
 
 }  // namespace rclrt_config

@@ -37,63 +37,92 @@ bool is_fixed_priority(const Attributes & attributes)
 
 }  // namespace
 
-Assumptions::Assumptions(const rclrt_config::Configuration & configuration, Tell tell)
-: configuration_(configuration),
-  tell_(std::move(tell)),
-  has_proof_(std::any_of(
-    configuration.chains().begin(), configuration.chains().end(),
-    [](const rclrt_config::Chain & chain) { return chain.bound.has_value(); }))
+Terms terms_of(const rclrt_config::Configuration & configuration)
+{
+  Terms terms;
+  const auto & chains = configuration.chains();
+  terms.has_proof = std::any_of(
+    chains.begin(), chains.end(), [](const auto & chain) { return chain.bound.has_value(); });
+  terms.of = [&configuration](const std::string & name) {
+    Expected expected;
+    expected.name = name;
+    expected.assumed = configuration.assumption(name);
+    expected.is_known = expected.assumed.wcet.has_value();
+    return expected;
+  };
+  terms.chains_beside = [&configuration](const std::string & name) {
+    return configuration.chains_beside(name);
+  };
+  return terms;
+}
+
+Assumptions::Assumptions(Terms terms, Tell tell)
+: terms_(std::move(terms)), tell_(std::move(tell)), has_assumptions_(terms_.has_all)
 {
 }
 
 void Assumptions::add(
-  const std::map<uint32_t, std::string> & names, const std::vector<rclrt_job_record> & records)
+  const std::map<uint32_t, std::string> & names, const std::vector<rclrt_job_record> & records,
+  std::size_t source, uint32_t executor)
 {
-  const bool is_one_new = callbacks_.size() != names.size();  // none is forgotten
+  Known & known = sources_[source];
+  const bool is_one_new = known.size() != names.size();  // none is forgotten
   for (auto entry = names.begin(); is_one_new && entry != names.end(); ++entry) {
-    const auto & [id, name] = *entry;
-    const auto [callback, is_new] = callbacks_.emplace(id, Callback());
+    const auto [place, is_new] = known.emplace(entry->first, nullptr);
     if (is_new) {
-      callback->second.name = name;
-      callback->second.assumed = configuration_.assumption(name);
-      callback->second.is_known = callback->second.assumed.wcet.has_value();
-      has_assumptions_ = has_assumptions_ || callback->second.is_known;
+      Expected expected = terms_.of(entry->second);
+      has_assumptions_ = has_assumptions_ || expected.is_known;
+      const std::string name = expected.name;
+      place->second = &callbacks_.emplace(name, Callback{std::move(expected)}).first->second;
     }
   }
   for (const rclrt_job_record & record : records) {
-    const auto callback = callbacks_.find(record.callback);
-    if (callback != callbacks_.end() && record.outcome != RCLRT_PUBLISHED) {
-      add_job(callback->second, record);
+    const auto callback = known.find(record.callback);
+    if (callback != known.end() && record.outcome != RCLRT_PUBLISHED) {
+      add_job(*callback->second, record);
+      if (record.cause == RCLRT_CAUSE_JOB && record.by_executor == executor) {
+        check_trigger(*callback->second, record, known);
+      }
     }
   }
 }
 
 void Assumptions::add_job(Callback & callback, const rclrt_job_record & record)
 {
-  const rclrt_config::Assumption & assumed = callback.assumed;
+  const Expected & expected = callback.expected;
+  const rclrt_config::Assumption & assumed = expected.assumed;
   if (rclrt_job_ran(&record) == 0) {
     callback.not_run += record.jobs;
-    if (callback.is_known) {
-      tell(callback.name, "lost", std::to_string(callback.not_run) + " of its jobs did not run");
+    if (expected.is_known) {
+      tell(
+        expected.name, "lost", std::to_string(callback.not_run) + " of its jobs did not run",
+        static_cast<int64_t>(callback.not_run));
     }
     return;
   }
-  if (record.thread != 0 && record.policy != RCLRT_POLICY_UNKNOWN) {
+  ++callback.jobs;
+  if (!terms_.has_all && record.thread != 0 && record.policy != RCLRT_POLICY_UNKNOWN) {
     Asked & asked = asked_[record.thread];
     asked.is_real_time = asked.is_real_time && is_fixed_priority(record.policy);
     asked.least = std::min<int>(asked.least, record.priority);
-    asked.callback = callback.name;
+    asked.callback = expected.name;
   }
   const Duration response(record.end_ns - record.release_ns);
+  callback.worst = std::max(callback.worst.value_or(response), response);
+  callback.misses += expected.deadline && response > *expected.deadline ? 1 : 0;
   if (assumed.bound && response > *assumed.bound) {
     tell(
-      callback.name, "bound",
-      "took " + in_ms(response) + "; its bound is " + in_ms(*assumed.bound));
+      expected.name, "bound", "took " + in_ms(response) + "; its bound is " + in_ms(*assumed.bound),
+      response.count());
+  }
+  if (record.cpu_ns >= 0) {
+    const Duration ran(record.cpu_ns);
+    callback.longest = std::max(callback.longest.value_or(ran), ran);
   }
   if (assumed.wcet && Duration(record.cpu_ns) > *assumed.wcet) {
     tell(
-      callback.name, "wcet",
-      "runs for " + in_ms(Duration(record.cpu_ns)) + "; the file says " + in_ms(*assumed.wcet));
+      expected.name, "wcet",
+      "runs for " + in_ms(Duration(record.cpu_ns)) + says() + in_ms(*assumed.wcet), record.cpu_ns);
   }
   if (assumed.min_period && callback.releases.size() < kMaxReleases) {
     callback.releases.push_back(record.release_ns);
@@ -101,18 +130,21 @@ void Assumptions::add_job(Callback & callback, const rclrt_job_record & record)
       released_.push_back(&callback);
     }
   }
-  if (has_proof_) {
+  if (terms_.has_proof) {
     check_attributes(callback, record);
   }
 }
 
 void Assumptions::check_attributes(const Callback & callback, const rclrt_job_record & record)
 {
-  const Attributes & wanted = callback.assumed.attributes;
+  const Expected & expected = callback.expected;
+  const Attributes & wanted = expected.assumed.attributes;
   const bool is_urgent = record.policy >= RCLRT_POLICY_FIFO;
-  if (!callback.is_known) {
+  if (!expected.is_known) {
     if (has_assumptions_ && is_urgent) {
-      tell(callback.name, "stranger", "is not in the plan, and runs in real time");
+      tell(
+        expected.name, "stranger",
+        std::string("is not in the ") + terms_.where + ", and runs in real time");
     }
     return;
   }
@@ -121,26 +153,46 @@ void Assumptions::check_attributes(const Callback & callback, const rclrt_job_re
     wanted.policy == SchedulingPolicy::kDeadline || wanted.policy == SchedulingPolicy::kExt;
   const auto policy = static_cast<uint8_t>(wanted.policy);  // the numbers are those of records
   if (is_by_deadline && record.policy != RCLRT_POLICY_UNKNOWN && record.policy != policy) {
-    tell(
-      callback.name, "policy",
-      "runs under " + now + "; the file says " + to_string(policy_of(policy)));
+    tell(expected.name, "policy", "runs under " + now + says() + to_string(policy_of(policy)));
   }
   if (is_fixed_priority(wanted) && record.policy != RCLRT_POLICY_UNKNOWN) {
     if (!is_fixed_priority(record.policy)) {
-      tell(callback.name, "policy", "runs under " + now + ", which any program may preempt");
-    } else if (record.priority != wanted.priority) {
+      tell(expected.name, "policy", "runs under " + now + ", which any program may preempt");
+    } else if (wanted.priority != 0 && record.priority != wanted.priority) {
       tell(
-        callback.name, "priority",
-        "runs under " + now + " " + std::to_string(record.priority) + "; the file says " +
+        expected.name, "priority",
+        "runs under " + now + " " + std::to_string(record.priority) + says() +
           std::to_string(wanted.priority));
     }
   }
   const std::vector<int> cpus = wanted.cpu_affinity.cpus();
   if (!cpus.empty() && std::find(cpus.begin(), cpus.end(), record.cpu) == cpus.end()) {
     tell(
-      callback.name, "cpu",
-      "runs on CPU " + std::to_string(record.cpu) + "; the file says " +
-        wanted.cpu_affinity.to_string());
+      expected.name, "cpu",
+      "runs on CPU " + std::to_string(record.cpu) + says() + wanted.cpu_affinity.to_string());
+  }
+}
+
+/// An input that was always the first of two to come may be the last one, and then publish.
+void Assumptions::check_trigger(
+  const Callback & callback, const rclrt_job_record & record, const Known & known)
+{
+  const auto & expected = callback.expected.released_by;
+  const auto by = known.find(record.by_callback);
+  if (
+    !expected || by == known.end() || rclrt_job_ran(&record) == 0 ||
+    !by->second->expected.is_known) {
+    return;
+  }
+  const std::string & name = by->second->expected.name;
+  if (std::find(expected->begin(), expected->end(), name) == expected->end()) {
+    std::string all;
+    for (const std::string & one : *expected) {
+      all += (all.empty() ? "'" : ", '") + one + "'";
+    }
+    tell(
+      callback.expected.name, "trigger",
+      "is released by '" + name + "'" + says() + (all.empty() ? "nothing" : all));
   }
 }
 
@@ -148,15 +200,17 @@ void Assumptions::settle(int64_t until)
 {
   for (Callback * callback : released_) {
     std::vector<int64_t> & releases = callback->releases;
-    const Duration least = callback->assumed.min_period.value_or(Duration(0));
+    const Expected & expected = callback->expected;
+    const Duration least = expected.assumed.min_period.value_or(Duration(0));
     std::sort(releases.begin(), releases.end());
     const auto done = std::upper_bound(releases.begin(), releases.end(), until);
     for (auto next = releases.begin(); next != done && next + 1 < done; ++next) {
       const Duration distance(next[1] - next[0]);
       if (distance < least) {
         tell(
-          callback->name, "period",
-          "is released " + in_ms(distance) + " after the last time; the file says " + in_ms(least));
+          expected.name, "period",
+          "is released " + in_ms(distance) + " after the last time" + says() + in_ms(least),
+          (least - distance).count());
       }
     }
     if (done != releases.begin()) {
@@ -235,10 +289,31 @@ bool Assumptions::is_odd(const std::string & what, bool now)
   return looks == kLooksInARow;
 }
 
-void Assumptions::tell(const std::string & callback, const char * kind, const std::string & text)
+void Assumptions::tell(
+  const std::string & callback, const char * kind, const std::string & text, int64_t size)
 {
-  if (told_.emplace(callback, kind).second) {
-    tell_({callback, text, configuration_.chains_beside(callback)});
+  const auto told = told_.find({callback, kind});
+  note(
+    callback, kind, text,
+    told == told_.end() ? terms_.chains_beside(callback) : std::vector<std::string>(), size);
+}
+
+void Assumptions::note(
+  const std::string & who, const std::string & kind, const std::string & text,
+  std::vector<std::string> chains, int64_t size)
+{
+  const auto [place, is_new] = told_.emplace(std::make_pair(who, kind), broken_.size());
+  if (is_new) {
+    broken_.push_back({who, kind, text, std::move(chains)});
+  }
+  Broken & broken = broken_[place->second];
+  ++broken.times;
+  if (size > broken.worst) {
+    broken.worst = size;
+    broken.text = text;
+  }
+  if (is_new && tell_) {
+    tell_(broken);
   }
 }
 

@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "chain_watch.hpp"
-#include "live_follower.hpp"
 #include "rclrt_config/chain.hpp"
 
 namespace rclrt_front_end
@@ -27,15 +29,22 @@ struct WatchedChain
   int64_t first_output = 0;  ///< when the last callback ended its first job
 };
 
-/// An executor: where its records are, and which of its callbacks are in chains.
+/// An executor, and which of its callbacks are in chains.
 struct ChainSource
 {
-  /// Chain and link.
-  using Places = std::vector<std::pair<std::size_t, std::size_t>>;
+  struct Place
+  {
+    std::size_t chain;
+    std::size_t link;
+    bool is_input;  ///< of a callback that may wait for others of the same link
+  };
+  using Places = std::vector<Place>;
 
-  LiveFollower file;
-  bool is_spoilt = false;  ///< somebody else has written into the file
+  uint32_t process = 0;
+  uint32_t executor = 0;
   bool is_ours = false;
+  std::optional<bool>
+    is_whole;  ///< nothing ran in it before its first record; unset: there is none
   std::map<uint32_t, Places> places;  ///< by callback; empty for those of no chain
 
   bool has_chains() const;
@@ -46,12 +55,16 @@ struct ChainSource
 class ChainSet
 {
 public:
-  explicit ChainSet(const std::vector<rclrt_config::Chain> & chains);
+  /// Whether a callback with that name is a link.
+  using Matches = std::function<bool(const rclrt_config::ChainLink &, const std::string &)>;
+  explicit ChainSet(
+    const std::vector<rclrt_config::Chain> & chains,
+    Matches matches = &rclrt_config::ChainLink::matches);
 
-  /// Where callbacks belong that are new in a source.
-  void find_places(ChainSource & source);
+  /// Where callbacks belong that are new in a source; `names` of all of them.
+  void find_places(ChainSource & source, const std::map<uint32_t, std::string> & names);
   /// Records of a source, in any order.
-  void feed(const ChainSource & source, const std::vector<rclrt_job_record> & records);
+  void feed(ChainSource & source, const std::vector<rclrt_job_record> & records);
 
   std::vector<WatchedChain> & chains() noexcept { return chains_; }
   const std::vector<WatchedChain> & chains() const noexcept { return chains_; }
@@ -61,6 +74,7 @@ private:
     const ChainSource & source, const rclrt_job_record & record,
     const ChainSource::Places & places);
 
+  const Matches matches_;
   std::vector<WatchedChain> chains_;
 };
 

@@ -23,26 +23,14 @@ constexpr int64_t kRemembered = 20 * kSecond;
 constexpr int64_t kPatience = 2 * kSecond;
 /// Instances of which percentiles are made: the newest.
 constexpr std::size_t kKept = 10'000;
-constexpr std::size_t kNeededForP99 = 100;
+/// With so many inputs or less it is found out what was kept before the first record.
+constexpr uint32_t kFewInputs = 8;
 
 int64_t ns_of(const std::optional<Duration> & duration) { return duration ? duration->count() : 0; }
 
 std::optional<Duration> duration_of(const std::optional<int64_t> & ns)
 {
   return ns ? std::optional<Duration>(Duration(*ns)) : std::nullopt;
-}
-
-/// The smallest value that at least 99 % do not exceed.
-std::optional<int64_t> p99_of(const std::deque<int64_t> & values)
-{
-  if (values.size() < kNeededForP99) {
-    return std::nullopt;
-  }
-  std::vector<int64_t> sorted(values.begin(), values.end());
-  const std::size_t rank = (99 * sorted.size() + 99) / 100;
-  const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(rank - 1);
-  std::nth_element(sorted.begin(), at, sorted.end());
-  return *at;
 }
 
 }  // namespace
@@ -64,6 +52,65 @@ const char * to_string(ChainState state)
       break;
   }
   return "NOT LAST";
+}
+
+JoinWatch::JoinWatch(uint32_t inputs, bool is_whole) : inputs_(inputs)
+{
+  if (!is_whole) {
+    possible_.clear();
+    for (uint32_t kept = 0; inputs <= kFewInputs && kept + 1 < 1U << inputs; ++kept) {
+      possible_.insert(kept);
+    }
+  }
+}
+
+std::vector<ChainJob> JoinWatch::add(const ChainJob & job, bool published)
+{
+  newest_[job.input] = job;
+  kept_.erase(
+    std::remove_if(
+      kept_.begin(), kept_.end(), [&job](const ChainJob & one) { return one.input == job.input; }),
+    kept_.end());
+  kept_.push_back(job);
+  publishes_ = publishes_ || published;
+  if (!is_known()) {
+    find_out(job.input);
+  }
+  // What publishes shows itself when it works; what never does works once all have come.
+  if (kept_.size() < inputs_ || (publishes_ && !published)) {
+    return {};
+  }
+  std::vector<ChainJob> found = std::move(kept_);
+  kept_.clear();
+  if (!is_known()) {
+    std::swap(found, before_);
+  }
+  return found;
+}
+
+void JoinWatch::find_out(uint64_t input)
+{
+  if (possible_.empty()) {
+    return;
+  }
+  const auto next = static_cast<uint32_t>(number_.size()) % inputs_;
+  const uint32_t bit = 1U << number_.emplace(input, next).first->second;
+  const uint32_t full = (1U << inputs_) - 1;
+  std::set<uint32_t> possible;
+  for (const uint32_t kept : possible_) {
+    possible.insert((kept | bit) == full ? 0 : kept | bit);
+  }
+  possible_ = std::move(possible);
+  if (possible_.size() != 1) {
+    return;
+  }
+  const uint32_t kept = *possible_.begin() != 0 ? *possible_.begin() : full;
+  kept_.clear();
+  for (const auto & [of, job] : newest_) {
+    if ((kept >> number_.at(of) & 1) != 0) {
+      kept_.push_back(job);
+    }
+  }
 }
 
 ChainWatch::ChainWatch(const rclrt_config::Chain & chain)
@@ -93,12 +140,16 @@ void ChainWatch::add_publication(const MessageKey & message, const JobKey & by, 
 
 void ChainWatch::add_job(std::size_t link, const Job & job)
 {
-  if (links_[link].inputs < 2) {
+  Link & to = links_[link];
+  if (to.inputs < 2 || job.input == 0) {
     take(link, job);
     return;
   }
-  links_[link].jobs[job.key] = job;
-  links_[link].to_join.emplace(job.end, job);
+  if (!to.join) {
+    to.join.emplace(to.inputs, job.is_whole);
+  }
+  to.jobs[job.key] = job;
+  to.to_join.emplace(job.end, job);
 }
 
 void ChainWatch::take(std::size_t link, const Job & job)
@@ -116,25 +167,21 @@ void ChainWatch::take(std::size_t link, const Job & job)
 void ChainWatch::join(std::size_t link, int64_t until)
 {
   Link & here = links_[link];
+  if (!here.join) {
+    return;
+  }
+  JoinWatch & jobs = *here.join;
   const auto done = here.to_join.upper_bound(until);
   for (auto next = here.to_join.begin(); next != done; ++next) {
     const Job & job = next->second;
-    const bool published = sent_at_.count(job.key) > 0;
-    here.publishes = here.publishes || published;
-    here.kept.erase(
-      std::remove_if(
-        here.kept.begin(), here.kept.end(),
-        [&job](const Job & one) { return one.input == job.input; }),
-      here.kept.end());
-    here.kept.push_back(job);
-    // What publishes shows itself when it works; what never does works once all have come.
-    if (here.kept.size() < here.inputs || (here.publishes && !published)) {
+    std::vector<Job> used = jobs.add(job, sent_at_.count(job.key) > 0);
+    // At the begin of a chain it is the job itself that counts.
+    if (!used.empty() && (link > 0 || jobs.is_known())) {
+      here.used[job.key] = std::move(used);
+      take(link, job);
+    } else {
       here.unsorted.push_back({job.end, job.key});  // to be forgotten in time
-      continue;
     }
-    here.used[job.key] = std::move(here.kept);
-    here.kept.clear();
-    take(link, job);
   }
   here.to_join.erase(here.to_join.begin(), done);
 }
@@ -158,7 +205,7 @@ uint64_t ChainWatch::settle(int64_t until)
     if (datum.is_late && done->first > until - kPatience) {
       break;
     }
-    if (datum.key) {
+    if (!datum.path.empty()) {
       output(datum, done->first);
     }
   }
@@ -171,16 +218,18 @@ uint64_t ChainWatch::settle(int64_t until)
 ChainWatch::Datum ChainWatch::datum_of(const Job & output) const
 {
   const Job * job = &output;
-  bool is_last = true;
+  Datum datum{{output.key}, false, true};
   for (std::size_t i = links_.size() - 1; i > 0; --i) {
     const Source source = source_of(i, *job);
     if (!source.job) {
-      return {std::nullopt, source.is_late, false};
+      return {{}, source.is_late, false};
     }
-    is_last = is_last && source.is_last;
+    datum.is_last = datum.is_last && source.is_last;
     job = source.job;
+    datum.path.push_back(job->key);
   }
-  return {job->key, false, is_last};
+  std::reverse(datum.path.begin(), datum.path.end());
+  return datum;
 }
 
 ChainWatch::Source ChainWatch::source_of(std::size_t link, const Job & job) const
@@ -232,7 +281,7 @@ const ChainWatch::Job * ChainWatch::newest(std::size_t link, int64_t before) con
     ends.begin(), ends.end(), before,
     [](int64_t time, const End & end) { return time < end.time; });
   for (auto at = std::make_reverse_iterator(after); at != ends.rend(); ++at) {
-    if (links_[link].inputs < 2 || links_[link].used.count(at->key) > 0) {
+    if (!links_[link].join || links_[link].used.count(at->key) > 0) {
       return find(link, at->key);
     }
   }
@@ -242,17 +291,14 @@ const ChainWatch::Job * ChainWatch::newest(std::size_t link, int64_t before) con
 /// The last callback has ended a job with these data.
 void ChainWatch::output(const Datum & found, int64_t end)
 {
-  if (!found.key) {
-    return;
-  }
-  const JobKey datum = *found.key;
+  const JobKey datum = found.path.front();
   const std::optional<JobKey> last = answered_;
   if (last && datum <= *last) {
     return;  // nothing new
   }
   if (last_only_ && found.is_last) {
     if (const Job * const first = find(0, datum)) {
-      count(end - first->release);
+      count(end - first->release, end, found.path);
     }
   }
   seen_.left_out += last_only_ && !found.is_last ? 1 : 0;
@@ -277,7 +323,11 @@ void ChainWatch::output(const Datum & found, int64_t end)
     const bool from_start = by_timer_ && chain_.semantics != ChainSemantics::kLatency;
     for (const JobKey & key : begun) {
       if (const Job * job = find(0, key)) {
-        count(end - (from_start ? job->start : job->release));
+        std::vector<JobKey> path = found.path;
+        if (key != datum) {
+          path.insert(path.begin(), key);
+        }
+        count(end - (from_start ? job->start : job->release), end, std::move(path));
       }
     }
   }
@@ -286,14 +336,19 @@ void ChainWatch::output(const Datum & found, int64_t end)
   silent_ = false;
 }
 
-void ChainWatch::count(int64_t value)
+void ChainWatch::count(int64_t value, int64_t end, std::vector<JobKey> path)
 {
   ++seen_.count;
   seen_.last = value;
-  seen_.worst = std::max(seen_.worst.value_or(value), value);
-  seen_.values.push_back(value);
-  if (seen_.values.size() > kKept) {
-    seen_.values.pop_front();
+  if (!seen_.worst || value > *seen_.worst) {
+    seen_.worst = value;
+    seen_.worst_end = end;
+    seen_.worst_path = std::move(path);
+  }
+  seen_.above_bound += chain_.bound && value > chain_.bound->count() ? 1 : 0;
+  seen_.instances.push_back({value, end});
+  if (seen_.instances.size() > kKept) {
+    seen_.instances.pop_front();
   }
   if (chain_.deadline) {
     judge(value > chain_.deadline->count());
@@ -357,6 +412,30 @@ ChainState ChainWatch::state_after(uint64_t row) const
   return row > 0 && row >= warn_after ? ChainState::kWarn : ChainState::kOk;
 }
 
+std::optional<Duration> ChainWatch::percentile(unsigned percent) const
+{
+  const std::size_t size = seen_.instances.size();
+  if (size * (100 - percent) < 100) {
+    return std::nullopt;
+  }
+  std::vector<int64_t> sorted;
+  for (const Instance & one : seen_.instances) {
+    sorted.push_back(one.took);
+  }
+  const auto at = sorted.begin() + static_cast<std::ptrdiff_t>((percent * size + 99) / 100 - 1);
+  std::nth_element(sorted.begin(), at, sorted.end());
+  return Duration(*at);
+}
+
+std::size_t ChainWatch::remembered() const
+{
+  std::size_t jobs = 0;
+  for (const Link & link : links_) {
+    jobs += link.jobs.size() + link.used.size() + link.ends.size();
+  }
+  return jobs;
+}
+
 ChainReport ChainWatch::report() const
 {
   ChainReport report;
@@ -366,7 +445,7 @@ ChainReport ChainWatch::report() const
   report.bound = chain_.bound;
   report.last = duration_of(seen_.last);
   report.worst = duration_of(seen_.worst);
-  report.p99 = duration_of(p99_of(seen_.values));
+  report.p99 = percentile(99);
   report.instances = seen_.count;
   report.left_out = seen_.left_out;
   report.misses = seen_.misses;

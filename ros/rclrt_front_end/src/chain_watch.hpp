@@ -1,8 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long a chain took, instance by instance, from the records of its jobs. The same rules
-/// as rclrt_tools/watch/chains.py: test/chain_cases.txt.
+/// How long a chain took, instance by instance, from the records of its jobs. The rules: test/chain_cases.txt.
 ///
 /// A datum is a job of the first callback. A job of another callback uses the datum of the job that released it. If
 /// something else released it, it uses the newest datum that the callback before has published when it starts. A
@@ -15,6 +14,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -30,20 +30,58 @@ using JobKey = std::tuple<uint32_t, uint32_t, uint64_t>;
 /// Publisher and source time stamp.
 using MessageKey = std::pair<uint64_t, uint64_t>;
 
+/// A job of a chain that ran; times in ns.
+struct ChainJob
+{
+  JobKey key;
+  int64_t release = 0;
+  int64_t start = 0;
+  int64_t end = 0;
+  std::optional<JobKey> by;     ///< has published what released it, in the same process
+  bool by_link_before = false;  ///< that is a job of the callback before, of the same executor
+  std::optional<MessageKey> message;  ///< what it took
+  /// Of a join, which one: the same number for the same one. 0: each job of the callback had all.
+  uint64_t input = 0;
+  bool is_whole = true;  ///< nothing ran in its executor before what was seen of that
+};
+
+/// The jobs of one join. Each input has jobs of its own. Those that only keep their message for later bring out nothing;
+/// the one with which the last input comes works with all that was kept.
+///
+/// What was kept before the first record is found out from what follows. Until that is known, a job brings out the
+/// messages of the round before: by then these have surely come out.
+class JoinWatch
+{
+public:
+  /// `is_whole`: nothing was kept before its first job.
+  JoinWatch(uint32_t inputs, bool is_whole);
+
+  /// Whether it is known which jobs work.
+  bool is_known() const noexcept { return possible_.size() == 1 || publishes_; }
+  /// The next job, by their ends. Returns the newest job of each input if all have come since the last time; none: it
+  /// has only kept its message. Where some job has published, one that did not has only kept its message, too.
+  std::vector<ChainJob> add(const ChainJob & job, bool published);
+
+private:
+  void find_out(uint64_t input);
+
+  const uint32_t inputs_;
+  std::map<uint64_t, uint32_t> number_;  ///< bits of inputs
+  std::vector<ChainJob> kept_;
+  std::map<uint64_t, ChainJob> newest_;
+  std::vector<ChainJob> before_;
+  bool publishes_ = false;
+  std::set<uint32_t> possible_{0};  ///< each is what may be kept, as bits; empty: nobody knows
+};
+
 class ChainWatch
 {
 public:
-  /// A job of the chain that ran; times in ns.
-  struct Job
+  using Job = ChainJob;
+  struct Instance
   {
-    JobKey key;
-    int64_t release = 0;
-    int64_t start = 0;
-    int64_t end = 0;
-    std::optional<JobKey> by;     ///< has published what released it, in the same process
-    bool by_link_before = false;  ///< that is a job of the callback before, of the same executor
-    std::optional<MessageKey> message;  ///< what it took
-    uint64_t input = 0;                 ///< of a join, which one: the same number for the same one
+    int64_t took;
+    int64_t end;
   };
 
   explicit ChainWatch(const rclrt_config::Chain & chain);
@@ -64,6 +102,17 @@ public:
   ChainState state_after(uint64_t misses_in_a_row) const;
   bool is_silent() const noexcept { return silent_; }
   std::optional<int64_t> worst() const noexcept { return seen_.worst; }
+  int64_t worst_end() const noexcept { return seen_.worst_end; }
+  /// The jobs of the worst instance, that of the first callback first.
+  const std::vector<JobKey> & worst_path() const noexcept { return seen_.worst_path; }
+  /// Instances that took longer than the bound.
+  uint64_t above_bound() const noexcept { return seen_.above_bound; }
+  /// The newest.
+  const std::deque<Instance> & instances() const noexcept { return seen_.instances; }
+  /// The smallest value that so many of 100 do not exceed; unset with too few instances.
+  std::optional<rclrt_core::Duration> percentile(unsigned percent) const;
+  /// Jobs that are remembered.
+  std::size_t remembered() const;
   const rclrt_config::Chain & chain() const noexcept { return chain_; }
 
 private:
@@ -84,9 +133,8 @@ private:
     std::vector<End> unsorted;
     uint32_t inputs = 0;                      ///< of a join, else 0
     std::multimap<int64_t, Job> to_join;      ///< by their ends
-    std::vector<Job> kept;                    ///< the newest job of each input since all had come
+    std::optional<JoinWatch> join;            ///< once a job has come
     std::map<JobKey, std::vector<Job>> used;  ///< by the job that worked with them
-    bool publishes = false;                   ///< it was seen to
   };
   struct Sent
   {
@@ -98,6 +146,9 @@ private:
     uint64_t count = 0;
     std::optional<int64_t> last;
     std::optional<int64_t> worst;
+    int64_t worst_end = 0;
+    std::vector<JobKey> worst_path;
+    uint64_t above_bound = 0;
     uint64_t misses = 0;
     uint64_t in_a_row = 0;
     uint64_t most_in_a_row = 0;
@@ -106,12 +157,13 @@ private:
     uint64_t left_out = 0;
     uint64_t overtaken = 0;
     uint64_t not_run = 0;
-    std::deque<int64_t> values;  ///< the newest
+    std::deque<Instance> instances;  ///< the newest
   };
-  /// The first job whose data were used, if it is known; `is_late`: it may still become known.
+  /// The jobs whose data were used, that of the first callback first; none: it is not known. `is_late`: it may become
+  /// known.
   struct Datum
   {
-    std::optional<JobKey> key;
+    std::vector<JobKey> path;
     bool is_late = false;
     bool is_last = false;  ///< these data were the last to come at every join
   };
@@ -133,7 +185,7 @@ private:
   const Job * find(std::size_t link, const JobKey & key) const;
   const Job * newest(std::size_t link, int64_t before) const;
   void output(const Datum & datum, int64_t end);
-  void count(int64_t value);
+  void count(int64_t value, int64_t end, std::vector<JobKey> path);
   void judge(bool missed);
   void listen(int64_t now);
   void forget(int64_t before);

@@ -34,18 +34,6 @@ constexpr uint64_t kMaxAtOnce = uint64_t{1} << 17;
 constexpr int64_t kLongest = 3'600'000'000'000'000;
 constexpr int64_t kEarliest = int64_t{1} << 61;
 
-/// Times in order, and between them what a computer may take.
-bool is_sane(const rclrt_job_record & record)
-{
-  const int64_t times[] = {record.release_ns, record.ready_ns, record.start_ns, record.end_ns};
-  const bool are_near = std::all_of(std::begin(times), std::end(times), [](int64_t time) {
-    return time > -kEarliest && time < kEarliest;
-  });
-  return are_near && record.ready_ns <= record.start_ns && record.start_ns <= record.end_ns &&
-         record.end_ns - record.release_ns < kLongest &&
-         record.release_ns - record.ready_ns < kLongest && record.cpu_ns < kLongest;
-}
-
 uint64_t pid_namespace()
 {
   struct stat status{};
@@ -79,6 +67,17 @@ uint32_t born_of(const std::string & state)
 
 }  // namespace
 
+bool is_sane(const rclrt_job_record & record)
+{
+  const int64_t times[] = {record.release_ns, record.ready_ns, record.start_ns, record.end_ns};
+  const bool are_near = std::all_of(std::begin(times), std::end(times), [](int64_t time) {
+    return time > -kEarliest && time < kEarliest;
+  });
+  return are_near && record.ready_ns <= record.start_ns && record.start_ns <= record.end_ns &&
+         record.end_ns - record.release_ns < kLongest &&
+         record.release_ns - record.ready_ns < kLongest && record.cpu_ns < kLongest;
+}
+
 LiveFollower::~LiveFollower()
 {
   if (file_ >= 0) {
@@ -91,7 +90,6 @@ LiveFollower::LiveFollower(LiveFollower && other) noexcept { *this = std::move(o
 LiveFollower & LiveFollower::operator=(LiveFollower && other) noexcept
 {
   std::swap(file_, other.file_);
-  std::swap(is_live_, other.is_live_);
   std::swap(is_open_, other.is_open_);
   std::swap(header_, other.header_);
   std::swap(writer_, other.writer_);
@@ -100,13 +98,12 @@ LiveFollower & LiveFollower::operator=(LiveFollower && other) noexcept
   std::swap(capacity_, other.capacity_);
   std::swap(names_, other.names_);
   std::swap(rings_, other.rings_);
-  std::swap(spans_, other.spans_);
   std::swap(callbacks_, other.callbacks_);
   std::swap(lost_, other.lost_);
   return *this;
 }
 
-bool LiveFollower::open(const std::string & path, bool is_live)
+bool LiveFollower::open(const std::string & path)
 {
   file_ = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat status{};
@@ -123,8 +120,7 @@ bool LiveFollower::open(const std::string & path, bool is_live)
     !read_bytes(sizeof(header_) + sizeof(chunk), &writer_, sizeof(writer_))) {
     return false;
   }
-  is_live_ = is_live;
-  is_open_ = (!is_live || !has_ended()) && look();
+  is_open_ = !has_ended() && look();
   return is_open_;
 }
 
@@ -180,8 +176,6 @@ bool LiveFollower::look()
       is_good = is_good && add_callback(content, chunk.size);
     } else if (chunk.type == RCLRT_CHUNK_RING) {
       is_good = is_good && add_ring(content, chunk.size);
-    } else if (chunk.type == RCLRT_CHUNK_RECORDS && !is_live_) {
-      spans_.push_back({content, chunk.size / sizeof(rclrt_job_record), 0});
     }
     if (!is_good) {
       return false;
@@ -194,12 +188,6 @@ bool LiveFollower::look()
 bool LiveFollower::read(std::vector<rclrt_job_record> * records)
 {
   const std::size_t before = records->size();
-  for (const Ring & span : spans_) {
-    if (!read_span(span.at, span.capacity, records)) {
-      return false;
-    }
-  }
-  spans_.clear();
   for (Ring & ring : rings_) {
     const uint64_t read = records->size() - before;
     if (!read_ring(ring, kMaxAtOnce > read ? kMaxAtOnce - read : 0, records)) {
@@ -260,7 +248,7 @@ bool LiveFollower::add_ring(uint64_t at, uint64_t size)
     ring.capacity > kMaxCapacity || capacity_ > kMaxRecords) {
     return false;
   }
-  ring.next = is_live_ && !is_open_ ? entry.head : 0;
+  ring.next = is_open_ ? 0 : entry.head;
   rings_.push_back(ring);
   return true;
 }

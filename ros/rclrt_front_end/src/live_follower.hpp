@@ -1,8 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a trace file (engine/rclrt_trace/SPEC.md) again and again: what is new since the last time. Mostly a live one, which
-/// an executor of this or another process writes meanwhile (rclrt_core::make_live_trace()); the writer does not notice.
+/// Reads a live trace (engine/rclrt_trace/SPEC.md) again and again: what is new since the last time. An executor of this or
+/// another process writes it meanwhile (rclrt_core::make_live_trace()), and does not notice.
 /// Whatever is in the file, nothing worse happens than wrong numbers: others of the same user may write there.
 #pragma once
 
@@ -24,9 +24,8 @@ public:
   LiveFollower(LiveFollower && other) noexcept;
   LiveFollower & operator=(LiveFollower && other) noexcept;
 
-  /// False: it is no such file, or its process is known to have ended. What is in rings by now is passed over. Of a file
-  /// that is not live all is read.
-  bool open(const std::string & path, bool is_live = true);
+  /// False: it is no such file, or its process is known to have ended. What is in rings by now is passed over.
+  bool open(const std::string & path);
   /// Looks for callbacks and rings that are new. False: somebody else has written into the file.
   bool look();
   /// Appends the records that are new and can be true, those of each thread in their order. Returns as look(). Of very
@@ -62,7 +61,6 @@ private:
   bool read_span(uint64_t at, uint64_t count, std::vector<rclrt_job_record> * records) const;
 
   int file_ = -1;
-  bool is_live_ = true;
   bool is_open_ = false;  ///< before, what is in rings is passed over
   rclrt_trace_header header_{};
   rclrt_trace_process writer_{};
@@ -71,10 +69,12 @@ private:
   uint64_t capacity_ = 0;  ///< of all rings
   uint64_t names_ = 0;     ///< bytes
   std::vector<Ring> rings_;
-  std::vector<Ring> spans_;  ///< of records that stay: `capacity` from `at` on
   std::map<uint32_t, std::string> callbacks_;
   uint64_t lost_ = 0;
 };
+
+/// Whether a record can be true: its times in order, and between them what a computer may take.
+bool is_sane(const rclrt_job_record & record);
 
 /// The files of this user that may be live traces, in order.
 std::vector<std::string> live_traces();

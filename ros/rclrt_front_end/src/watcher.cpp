@@ -47,7 +47,7 @@ Watcher::Watcher(
   options_(std::move(options)),
   executor_(engine.trace_source(UINT32_MAX).executor),
   chains_(configuration.chains()),
-  assumptions_(configuration, [this](const Broken & broken) { tell_broken(broken); })
+  assumptions_(terms_of(configuration), [this](const Broken & broken) { tell_broken(broken); })
 {
   rclrt_core::ThreadOptions thread;
   thread.name = "rclrt watch";
@@ -90,7 +90,7 @@ void Watcher::step(int64_t now)
     bool is_good = !source.is_spoilt && source.file.look();
     std::unique_lock<PiMutex> lock(mutex_);
     if (is_good) {
-      chains_.find_places(source);
+      chains_.find_places(source, source.file.callbacks());
     }
     const bool matters = source.is_ours || source.has_chains();
     if (is_good && matters) {
@@ -122,7 +122,7 @@ void Watcher::step(int64_t now)
 void Watcher::look(int64_t now)
 {
   for (auto source = sources_.begin(); source != sources_.end();) {
-    const ChainSource & one = source->second;
+    const Source & one = source->second;
     if (one.is_ours || (!one.file.is_removed() && !one.file.has_ended())) {
       ++source;
       continue;
@@ -157,17 +157,19 @@ void Watcher::open(const std::string & path)
     refused_.insert(path);
     return;
   }
-  ChainSource source;
+  Source source;
   if (!source.file.open(path)) {
     refused_.insert(path);
     return;
   }
+  source.process = source.file.process();
+  source.executor = source.file.executor();
   source.is_ours = source.file.is_of_this_process() && source.file.executor() == executor_;
   sources_.emplace(path, std::move(source));
 }
 
 /// Nothing is proved any more of what is in a spoilt file.
-void Watcher::give_up(const std::string & path, ChainSource & source)
+void Watcher::give_up(const std::string & path, Source & source)
 {
   source.is_spoilt = true;
   if (!source.is_ours && !source.has_chains()) {

@@ -22,6 +22,7 @@
 #include "assumptions.hpp"
 #include "chain_set.hpp"
 #include "chain_watch.hpp"
+#include "live_follower.hpp"
 #include "rclrt_config/configuration.hpp"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/engine.hpp"
@@ -59,11 +60,18 @@ public:
   std::vector<ChainReport> chains() const;
 
 private:
+  /// An executor, and where its records are.
+  struct Source : ChainSource
+  {
+    LiveFollower file;
+    bool is_spoilt = false;  ///< somebody else has written into the file
+  };
+
   void run();
   void step(int64_t now);
   void look(int64_t now);
   void open(const std::string & path);
-  void give_up(const std::string & path, ChainSource & source);
+  void give_up(const std::string & path, Source & source);
   void settle(int64_t now);
   void publish();
   void look_at_threads();
@@ -90,7 +98,7 @@ private:
     broken_;  ///< which callback, and how; some of them
 
   // Used by the thread of the watcher alone:
-  std::map<std::string, ChainSource> sources_;
+  std::map<std::string, Source> sources_;
   std::set<std::string> refused_;  ///< files that are no live traces; for a while
   int64_t next_look_ = 0;
   int64_t next_forgetting_ = 0;

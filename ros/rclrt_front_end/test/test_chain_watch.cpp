@@ -1,8 +1,8 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules of chains: chain_cases.txt, which ./rclrt watch keeps as well. That the numbers are its numbers over whole
-// runs is tested in see/rclrt_tools/test/test_watch_inside.py.
+// The rules of chains: chain_cases.txt. That they find what a simulator knows is tested in see/rclrt_tools/test:
+// test_watch.py and test_watch_joins.py.
 
 #include <gmock/gmock.h>
 
@@ -63,6 +63,8 @@ rclrt_config::Chain chain_of(std::istringstream & words)
       chain.deadline.reset();
     } else if (word == "warn_after") {
       chain.warn_after = number();
+    } else if (word == "bound") {
+      chain.bound = milliseconds(number());
     } else if (word == "error_after") {
       chain.error_after = number();
     } else {
@@ -109,21 +111,33 @@ std::string in_ms(const std::optional<Duration> & value)
   return value ? std::to_string(*value / milliseconds(1)) : "-";
 }
 
+/// Numbers of the jobs of the worst instance.
+std::string path_of(const ChainWatch & watch)
+{
+  std::string path;
+  for (const JobKey & one : watch.worst_path()) {
+    path += (path.empty() ? "" : "-") + std::to_string(std::get<2>(one));
+  }
+  return path;
+}
+
 std::string seen(ChainWatch & watch, const std::string & word)
 {
   const ChainReport report = watch.report();
   std::string state = to_string(report.state);
   std::replace(state.begin(), state.end(), ' ', '_');
-  const std::map<std::string, std::string> texts = {
-    {"state", state},
-    {"last", in_ms(report.last)},
-    {"worst", in_ms(report.worst)},
-    {"p99", in_ms(report.p99)}};
+  const std::map<std::string, std::string> texts = {{"state", state},
+                                                    {"last", in_ms(report.last)},
+                                                    {"worst", in_ms(report.worst)},
+                                                    {"p99", in_ms(report.p99)},
+                                                    {"p50", in_ms(watch.percentile(50))},
+                                                    {"path", path_of(watch)}};
   const std::map<std::string, uint64_t> numbers = {
-    {"instances", report.instances}, {"misses", report.misses},
-    {"row", report.misses_in_a_row}, {"most", report.most_misses_in_a_row},
-    {"silences", report.silences},   {"left_out", report.left_out},
-    {"overtaken", report.overtaken}};
+    {"instances", report.instances},   {"misses", report.misses},
+    {"row", report.misses_in_a_row},   {"most", report.most_misses_in_a_row},
+    {"silences", report.silences},     {"left_out", report.left_out},
+    {"overtaken", report.overtaken},   {"above", watch.above_bound()},
+    {"remembered", watch.remembered()}};
   const auto text = texts.find(word);
   return text != texts.end()       ? text->second
          : word == "peak"          ? std::to_string(watch.take_peak())
@@ -173,7 +187,7 @@ void follow(ChainWatch & watch, const std::string & verb, std::istringstream wor
   }
 }
 
-TEST(ChainWatch, keeps_the_rules_that_rclrt_watch_keeps)
+TEST(ChainWatch, keeps_the_rules)
 {
   const std::string path = std::string(rclrt_test_folder) + "/chain_cases.txt";
   std::ifstream file(path);
@@ -198,7 +212,40 @@ TEST(ChainWatch, keeps_the_rules_that_rclrt_watch_keeps)
       }
     }
   }
-  EXPECT_EQ(cases, 21) << path;
+  EXPECT_EQ(cases, 22) << path;
+}
+
+/// Which of these inputs, in this order, brought something out, and what.
+std::string kept(JoinWatch join, const std::string & names)
+{
+  std::string all;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    ChainWatch::Job job;
+    job.key = key(i);
+    job.input = static_cast<uint64_t>(names[i]);
+    std::string one = i == 0 ? "" : " ";
+    for (const ChainWatch::Job & used : join.add(job, false)) {
+      one += static_cast<char>(used.input) + std::to_string(std::get<2>(used.key));
+    }
+    all += one.size() > (i == 0 ? 0 : 1) ? one : one + "-";
+  }
+  return all;
+}
+
+TEST(JoinWatch, works_with_the_newest_of_each_input_once_all_have_come)
+{
+  EXPECT_EQ(kept(JoinWatch(2, true), "abbaaab"), "- a0b1 - b2a3 - - a5b6");
+  EXPECT_EQ(kept(JoinWatch(3, true), "abaac"), "- - - - b1a3c4");
+}
+
+/// Until then what comes out is what surely has: the messages of the round before.
+TEST(JoinWatch, finds_out_what_was_kept_before_the_first_record_where_an_input_comes_twice)
+{
+  EXPECT_EQ(kept(JoinWatch(2, false), "ababab"), "- - - a0b1 - a2b3");
+  EXPECT_EQ(kept(JoinWatch(2, false), "abbaab"), "- - - b2a3 - a4b5");
+  EXPECT_EQ(
+    kept(JoinWatch(9, false), "abcdefghiabcdefghi"),
+    "- - - - - - - - - - - - - - - - - a0b1c2d3e4f5g6h7i8");
 }
 
 // ---- What a proof takes for granted, held against jobs and threads: each thing is told once, with the chains it breaks.
@@ -291,7 +338,7 @@ protected:
   std::vector<std::string> outranked_;
   std::vector<int> asked_;
   Assumptions assumptions_{
-    configuration_, [this](const Broken & broken) { broken_.push_back(broken); }};
+    terms_of(configuration_), [this](const Broken & broken) { broken_.push_back(broken); }};
 };
 
 TEST_F(AssumptionsTest, nothing_is_told_of_what_is_as_the_file_says)
@@ -393,7 +440,7 @@ TEST_F(AssumptionsTest, jobs_that_did_not_run_and_callbacks_that_are_not_planned
   EXPECT_THAT(
     told(), ElementsAre(
               "/a/timer/x 4 of its jobs did not run | of a",
-              "/c/timer/x is not in the plan, and runs in real time | of a of b"));
+              "/c/timer/x is not in the file, and runs in real time | of a of b"));
 }
 
 TEST_F(AssumptionsTest, a_thread_that_has_lost_its_priority_is_told_at_the_third_look)

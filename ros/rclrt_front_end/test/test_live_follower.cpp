@@ -77,11 +77,11 @@ protected:
       0, sizeof(rclrt_trace_header) + sizeof(process) + (process.size + 7) / 8 * 8);
   }
   /// Reads a file of these bytes, however far that goes. Returns whether it was opened.
-  bool reads(const std::string & bytes, bool is_live = true)
+  bool reads(const std::string & bytes)
   {
     std::ofstream(copy_, std::ios::binary | std::ios::trunc) << bytes;
     LiveFollower follower;
-    if (!follower.open(copy_, is_live)) {
+    if (!follower.open(copy_)) {
       return false;
     }
     std::vector<rclrt_job_record> records;
@@ -245,7 +245,7 @@ TEST_F(LiveFollowers, nothing_bad_comes_of_files_that_were_cut_or_changed)
         upto(upto(3) == 0 ? bytes.size() : std::min<std::size_t>(bytes.size(), 400));
       changed[at] = static_cast<char>(upto(2) == 0 ? 0xFF : upto(256));
     }
-    reads(changed, upto(2) == 0);
+    reads(changed);
   }
   EXPECT_FALSE(reads(""));
   EXPECT_FALSE(reads("RCLRTTRC"));

@@ -211,8 +211,9 @@ TEST_F(Watchers, a_miss_is_told_once_and_the_program_is_called)
   const auto findings = executor.findings();
   EXPECT_THAT(findings, SizeIs(1));
   EXPECT_THAT(
-    findings, Contains(HasSubstr("chain 'grab': missed its deadline of 1e-06 ms 2 times in a row. "
-                                 "See where the time goes")));
+    findings,
+    Contains(HasSubstr("chain 'grab': missed its deadline of 0.000001 ms 2 times in a row. "
+                       "See where the time goes")));
 }
 
 TEST_F(Watchers, a_chain_that_brings_out_nothing_is_told)
@@ -260,7 +261,7 @@ TEST_F(Watchers, a_broken_assumption_is_told_once_with_the_chains_that_are_no_lo
     executor.findings(),
     ElementsAre(::testing::AllOf(
       HasSubstr("'" + act_ + "': runs for "),
-      HasSubstr("the file says 1e-06 ms: deadlines met so far, no longer proved: grab. See"))));
+      HasSubstr("the file says 0.000001 ms: deadlines met so far, no longer proved: grab. See"))));
 }
 
 TEST_F(Watchers, nothing_of_an_edited_plan_is_proved)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from rclrt_analysis.model import ModelError
-from rclrt_tools.apply.entries import Entry, merged, read_entries
+from rclrt_tools.apply.entries import Entry, merged, pattern_of, read_entries
 from rclrt_tools.apply.machine import names_of
 from rclrt_tools.apply.parts import Clamp
 from rclrt_tools.live.threads import cpus_in, ranges
@@ -126,3 +126,11 @@ def test_of_a_clamp_one_side_may_be_said(
 def test_cpus_are_written_as_the_kernel_does() -> None:
     for text in ("0", "0-3,6", "1,3,5-7"):
         assert ranges(cpus_in(text)) == text
+
+
+def test_names_match_patterns_as_in_parameters_files() -> None:
+    path = Path(__file__).parents[3] / "ros/rclrt_config/test/name_cases.txt"
+    for line in path.read_text(encoding="utf-8").splitlines():
+        pattern, _, names = line.partition(":")
+        for name in names.split() if line.startswith("/") else ():
+            assert bool(pattern_of(pattern).fullmatch(name[1:])) == (name[0] == "+"), line + name

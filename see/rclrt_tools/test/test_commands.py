@@ -22,7 +22,8 @@ from rclrt_tools import cli, preload
 from rclrt_tools.arguments import number_from, some_of
 from rclrt_tools.cli import build_parser, main
 from rclrt_tools.commands import bench
-from rclrt_tools.watch.watch import Watch, to_text
+from rclrt_tools.watch.text import to_text
+from rclrt_tools.watch.watch import Watch
 
 TIMERS = ROOT / "try/rclrt_scenarios/models/teper_seven_timers_60.yaml"
 GENERATED = (".rclrt", "build", "install", "log", ".git")
@@ -105,15 +106,25 @@ def needs_of(words: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_a_verb_says_what_is_built_for_it(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in ("analyze m", "watch m", "top", "trace model t", "trace list", "bench table-1"):
+    for words in (
+        "analyze m",
+        "top",
+        "trace model t",
+        "trace page t",
+        "trace list",
+        "bench table-1",
+    ):
         assert needs_of(words, capsys) == "", words
-    assert needs_of("watch m --diagnostics", capsys) == "rclpy"
     targets = {
         "demo": "rclrt_reference_system",
         "bench dispatch": "rclrt_programs",
         "model calibrate": "cost_of_a_job",
         "observe --params p -- x": "rclrt_run rclrt_stock",
         "run -- x": "rclrt_run",
+        "watch m --diagnostics": "rclrt_watch",
+        "top --model m": "rclrt_watch",
+        "trace page t --model m": "rclrt_watch",
+        "model simulate m --html p.html": "rclrt_watch",
         "run --params p -- x": "rclrt_run rclrt_stock",
     }
     lists = [ROOT / "CMakeLists.txt", *ROOT.glob("[!b.]*/rclrt_*/**/CMakeLists.txt")]

@@ -20,7 +20,8 @@ from rclrt_tools.pages.graph_picture import MOST, make_picture
 from rclrt_tools.trace import write_trace
 from rclrt_tools.trace.simulated import to_traces
 from rclrt_tools.watch.sources import watch_files
-from rclrt_tools.watch.watch import Watch, verdict
+from rclrt_tools.watch.text import verdict
+from rclrt_tools.watch.watch import Watch
 
 S = 1_000_000_000
 
@@ -172,10 +173,10 @@ def test_what_was_seen_stands_under_the_bound(shown: Browser, tmp_path: Path) ->
     system = model(SYSTEM)
     watch = watched(tmp_path, system)
     opened(shown, tmp_path, make_page(system, watch.result, {}, watch))
-    seen = next(one for one in watch.chains if one.chain.name == "loose").seen
+    seen = next(one for one in watch.chains if one.chain.name == "loose")
     card = "document.querySelector('[data-chain=loose]')"
     assert seen.worst is not None
-    assert f"worst of {seen.count}{ms(seen.worst)}" in shown.evaluate(f"{card}.textContent")
+    assert f"worst of {seen.row['count']}{ms(seen.worst)}" in shown.evaluate(f"{card}.textContent")
     bars, bound = shown.evaluate(
         f"[[...{card}.querySelectorAll('.seen i')].map((i) => i.getBoundingClientRect().left),"
         f" {card}.querySelector('.mark.bound').getBoundingClientRect().right]"
@@ -185,7 +186,7 @@ def test_what_was_seen_stands_under_the_bound(shown: Browser, tmp_path: Path) ->
     # The simulator is no Linux: its jobs have other priorities than the model.
     h1 = "document.querySelector('h1')"
     head = shown.evaluate(f"{h1}.className + ' ' + {h1}.textContent")
-    assert head == f"{'late' if watch.missed else 'tight'} {verdict(watch)}"
+    assert head == f"{'late' if watch.to_json()['missed'] else 'tight'} {verdict(watch)}"
     assert shown.evaluate("document.querySelector('details').textContent").count("runs under") == 4
     assert shown.evaluate("document.querySelectorAll('#callbacks th').length") == 10
     assert "good-edge" not in shown.evaluate(f"{CARDS}.map((c) => c.className).join()"), (

@@ -98,6 +98,32 @@ def test_an_analysis_of_what_is_open_names_the_plan(robot: Path) -> None:
     assert "robot.yaml:6: the kind of 'main' is open. rclrt plan chooses one" in made.stderr
 
 
+MORE = ", silent_after_ms: 500.5, on_miss: {warn_after: 1, error_after: 3}}"
+
+
+def test_a_plan_has_what_executors_watch_over(robot: Path, tmp_path: Path) -> None:
+    out = tmp_path / "plan.yaml"
+    model = ROBOT.replace("deadline_ms: 20}", "deadline_ms: 20" + MORE).replace(
+        "topics: [/tick]", "callbacks: [/first_node/timer/100ms, /first_node/subscription/tick]"
+    )
+    robot.write_text(model, encoding="utf-8")
+    made = rclrt("plan", robot, "-o", out)
+    assert made.returncode == 0, made.stderr
+    text = out.read_text(encoding="utf-8")
+    assert "cpu_affinity: [0], wcet: 1ms, min_period: 100ms, response_bound: 1.01ms}" in text
+    chains = """
+      chains:
+        "tick":
+          callbacks: ["/first_node/timer/100ms", "/first_node/subscription/tick"]
+          semantics: latency
+          deadline: 20ms
+          bound: 3.01ms
+          silent_after: 500.5ms
+          on_miss: {warn_after: 1, error_after: 3}
+"""
+    assert chains in text
+
+
 def skip_without_a_program() -> None:
     if not PROGRAM.exists():
         pytest.skip("the example first_node is not built")
@@ -111,11 +137,12 @@ def test_a_program_runs_under_a_plan_and_refuses_one_that_names_what_it_has_not(
 ) -> None:
     skip_without_a_program()
     out = tmp_path / "robot.params.yaml"
+    text = ROBOT.replace("deadline_ms: 20}", "deadline_ms: 20" + MORE)
     if (os.cpu_count() or 1) > 1:  # So that it also says where timers are released.
         two = "cores: [0]}\n  - {name: other, kind: preemptive, cores: [1]}"
-        text = ROBOT.replace("kind: preemptive}", f"kind: preemptive, {two}")
+        text = text.replace("kind: preemptive}", f"kind: preemptive, {two}")
         text = text.replace("subscription, executor: main", "subscription, executor: other")
-        robot.write_text(text, encoding="utf-8")
+    robot.write_text(text, encoding="utf-8")
     assert rclrt("plan", robot, "-o", out).returncode == 0
     status, lines, log = run_first_node(out)
     assert status == 0, log
@@ -227,4 +254,4 @@ def test_a_thread_that_does_not_run_by_what_was_proved_breaks_the_proof(
             mine = np.array([trace.callbacks[i].name == name for i in records["callback"]])
             records["policy"][mine] = policy
             watch.add(trace.header, trace.callbacks, records)
-        assert ((name, "policy") in watch.assumptions.broken) == (policy != right)
+        assert ((name, "policy") in watch.broken) == (policy != right)

@@ -10,10 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,11 +25,10 @@ from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
 from rclrt_tools.trace import TraceError, layout, write_trace
 from rclrt_tools.trace.simulated import to_traces
 from rclrt_tools.watch import sources
-from rclrt_tools.watch.assumptions import Names
-from rclrt_tools.watch.chains import shown_state
-from rclrt_tools.watch.diagnostics import LEVELS, statuses
+from rclrt_tools.watch.diagnostics import statuses
 from rclrt_tools.watch.sources import Threads, watch_files
-from rclrt_tools.watch.watch import Watch, to_text, verdict
+from rclrt_tools.watch.text import shown_state, to_text, verdict
+from rclrt_tools.watch.watch import Watch
 
 MS = 1_000_000
 
@@ -50,7 +47,7 @@ def test_a_name_may_stand_for_all_callbacks_of_one_kind_of_a_node() -> None:
             ("/x/subscription/y", Kind.SUBSCRIPTION),
         )
     )
-    names = Names(System("s", (Executor("e", ExecutorKind.ISOLATED),), made))
+    watch = Watch(System("s", (Executor("e", ExecutorKind.ISOLATED),), made))
     for real, model_name in (
         ("/a/fusion/subscription/left", "/a/fusion"),
         ("/a/fusion/subscription/ns/right", "/a/fusion"),
@@ -62,7 +59,7 @@ def test_a_name_may_stand_for_all_callbacks_of_one_kind_of_a_node() -> None:
         ("/x/subscription/y", "/x/subscription/y"),
         ("/x/subscription/z", None),
     ):
-        assert names.of(real) == (model_name or real)
+        assert watch.name_of(real) == model_name
 
 
 def watched(run: Run, system: System, batch: int = 1 << 20) -> Watch:
@@ -90,7 +87,7 @@ def test_a_watch_measures_what_the_simulator_measures() -> None:
         run = simulate(system, 600_000, rng.randrange(1 << 30))
         for one in watched(run, system, rng.choice((1 << 20, 50_000))).chains:
             chain = replace(one.chain, join="wait")
-            seen = list(one.seen.values)
+            seen = [value for value, _ in one.instances]
             wanted = (chain_ages if chain.semantics == "age" else chain_latencies)(run, chain)
             # What came through with the first output had begun before it was watched.
             same = seen == wanted[max(0, len(wanted) - len(seen)) :]
@@ -103,40 +100,6 @@ def test_a_watch_measures_what_the_simulator_measures() -> None:
     print(f"\ninstances compared: {compared}, chains that look older: {different}")
     assert min(compared.values()) > 1_500
     assert different < 10
-
-
-def calls_of_a_step(idle: int, folder: Path) -> int:
-    """Return how many functions a step calls that brings one job and looks at a stranger."""
-    names = [f"c{i}" for i in range(idle + 1)]
-    made = tuple(Callback(name, Kind.TIMER, "e", 1, period=10 * MS) for name in names)
-    system = System("s", (Executor("e", ExecutorKind.ISOLATED),), made)
-    (trace,) = to_traces(simulate(system, 15 * MS)).values()
-    watch, live = Watch(system), sources.Live(Watch(system), [], [folder])
-    strange = {id_: replace(one, name="x") for id_, one in trace.callbacks.items()}
-    stranger = SimpleNamespace(path=folder, process=None, callbacks=strange)
-    busy = next(id_ for id_, one in trace.callbacks.items() if one.name == "c0")
-    one = trace.records[trace.records["callback"] == busy][:1]
-
-    def step(number: int) -> None:
-        records = one.copy()
-        for key in ("release_ns", "ready_ns", "start_ns", "end_ns"):
-            records[key] += number * 10 * MS
-        watch.add(trace.header, trace.callbacks, records)
-        watch.add(trace.header, trace.callbacks, records[:0])
-        watch.settle(number * 10 * MS)
-        assert not live._is_of_model(stranger)  # type: ignore[arg-type]
-
-    calls: list[str] = []
-    watch.add(trace.header, trace.callbacks, trace.records)  # Each had a job.
-    step(2)
-    sys.setprofile(lambda _frame, event, _: calls.append(event))
-    step(3)
-    sys.setprofile(None)
-    return calls.count("call")
-
-
-def test_a_step_costs_the_same_however_many_callbacks_are_idle(tmp_path: Path) -> None:
-    assert calls_of_a_step(30, tmp_path) == calls_of_a_step(2, tmp_path)
 
 
 def reads(system: System, chain: Chain) -> bool:
@@ -176,8 +139,9 @@ def judged(system: System, traces: list[layout.Trace]) -> Watch:
 
 def test_a_system_that_does_as_its_model_says_stays_proved(robot: System) -> None:
     watch = judged(robot, traces_of(robot))
-    assert (watch.is_proved, watch.missed) == (True, False)
-    (chain,) = watch.to_json()["chains"]
+    content = watch.to_json()
+    assert (content["proved"], content["missed"]) == (True, False)
+    (chain,) = content["chains"]
     assert chain["state"] == "OK"
     assert chain["proved"] is True
     assert (chain["worst_ms"], chain["bound_ms"], chain["count"]) == (5, 5, 18)
@@ -207,9 +171,9 @@ def test_an_assumption_that_breaks_is_named_with_the_chains_it_breaks(
 ) -> None:
     (trace,) = traces_of(robot)
     watch = judged(robot, [changed(trace, name, column, value)])
-    assert watch.assumptions.broken[name, kind].chains == ("grab",)
+    assert watch.broken[name, kind]["chains"] == ["grab"]
     assert says in to_text(watch)
-    assert not watch.is_proved
+    assert not watch.to_json()["proved"]
     assert verdict(watch) == "deadlines met so far, no longer proved"
 
 
@@ -224,7 +188,7 @@ def test_a_callback_that_takes_twice_as_long_is_a_miss_an_error_and_above_its_bo
     watch = judged(robot, traces_of(robot.but("act", wcet=6 * MS)))
     (chain,) = watch.to_json()["chains"]
     assert (chain["state"], chain["misses"], chain["worst_ms"]) == ("ERROR", chain["count"], 8)
-    assert ("act", "bound") in watch.assumptions.broken
+    assert ("act", "bound") in watch.broken
     assert verdict(watch) == "deadlines missed, no longer proved"
 
 
@@ -237,16 +201,16 @@ def test_nothing_is_proved_of_what_was_not_seen(robot: System) -> None:
     )
     other.records["policy"] = layout.POLICY_OTHER
     watch = judged(robot, [other])
-    assert not watch.is_proved
+    assert not watch.to_json()["proved"]
     assert verdict(watch) == "deadlines missed; no callback of the model was seen"
     (key,) = [key for key, entry in trace.callbacks.items() if entry.name == "act"]
     without = replace(trace, records=trace.records[trace.records["callback"] != key])
     watch = judged(robot, [without])
     assert verdict(watch) == "deadlines missed; nothing came out of 'grab'"
-    assert watch.chains[0].is_silent
+    assert watch.to_json()["chains"][0]["silent"]
     watch = judged(robot, [trace])
     watch.lost_records = 5
-    assert not watch.is_proved
+    assert not watch.to_json()["proved"]
     assert verdict(watch) == "5 records are missing"
 
 
@@ -259,7 +223,7 @@ def test_a_chain_above_its_bound_is_no_longer_proved(robot: System) -> None:
         records[column][act] += 20 * MS
     watch = judged(replace(robot, chains=(replace(robot.chains[0], deadline=None),)),
                    [replace(trace, records=records)])  # fmt: skip
-    assert watch.assumptions.broken["grab", "chain"].text == "took 25 ms; its bound is 5 ms"
+    assert watch.broken["grab", "chain"]["text"] == "took 25 ms; its bound is 5 ms"
     assert verdict(watch) == "deadlines met so far, no longer proved"
 
 
@@ -267,9 +231,9 @@ def test_what_is_not_in_the_model_and_urgent_breaks_the_proof(robot: System) -> 
     (trace,) = traces_of(robot)
     fewer = replace(robot, callbacks=robot.callbacks[:2])
     watch = judged(fewer, [trace])
-    assert watch.assumptions.broken["other", "stranger"].chains == ("grab",)
+    assert watch.broken["other", "stranger"]["chains"] == ["grab"]
     fair = changed(trace, "other", "policy", layout.POLICY_OTHER)
-    assert judged(fewer, [fair]).is_proved
+    assert judged(fewer, [fair]).to_json()["proved"]
 
 
 def test_what_is_released_by_what_the_model_does_not_know_breaks_the_proof(robot: System) -> None:
@@ -277,10 +241,10 @@ def test_what_is_released_by_what_the_model_does_not_know_breaks_the_proof(robot
     publishing = replace(robot.callbacks[2], publishes=("a",))
     both = replace(robot, callbacks=(*robot.callbacks[:2], publishing))
     watch = judged(robot, traces_of(both))
-    assert watch.assumptions.broken["act", "trigger"].chains == ("grab",)
+    assert watch.broken["act", "trigger"]["chains"] == ["grab"]
     assert "'act' is released by 'other'; the model says 'look'" in to_text(watch)
-    assert not watch.is_proved
-    assert ("act", "trigger") not in judged(both, traces_of(both)).assumptions.broken
+    assert not watch.to_json()["proved"]
+    assert ("act", "trigger") not in judged(both, traces_of(both)).broken
 
 
 def test_callbacks_that_one_of_both_does_not_know_are_listed(robot: System) -> None:
@@ -290,33 +254,6 @@ def test_callbacks_that_one_of_both_does_not_know_are_listed(robot: System) -> N
     other = replace(robot.callbacks[2], name="never")
     text = to_text(judged(replace(robot, callbacks=(*robot.callbacks, other)), traces_of(robot)))
     assert "nothing seen yet of 'never'" in text
-
-
-def test_what_no_line_of_a_long_run_is_needed_for_is_forgotten(robot: System) -> None:
-    (trace,) = traces_of(robot, 1_000)
-    watch = Watch(robot)
-    records = trace.records
-    lines = [0] * 60
-
-    def counted(*_: object) -> Callable[..., Any]:
-        lines[second] += 1
-        return counted
-
-    for second in range(60):
-        if second in (2, 40):  # What is remembered makes the next instance no dearer.
-            sys.settrace(counted)
-        watch.add(trace.header, trace.callbacks, records)
-        watch.settle(int(records["end_ns"].max()))
-        sys.settrace(None)
-        records = records.copy()
-        for column in ("release_ns", "ready_ns", "start_ns", "end_ns"):
-            records[column] += 1_000 * MS
-        records["sequence"] += len(records)
-        records["by_sequence"] += len(records)
-    assert watch.chains[0].seen.count > 5_900
-    assert 0 < lines[40] < 1.2 * lines[2]
-    assert sum(len(jobs) for jobs in watch.chains[0]._jobs) < 25 * 200
-    assert all(len(seen.releases) < 3 for seen in watch.assumptions.seen.values())
 
 
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -358,22 +295,30 @@ def test_files_of_two_machines_are_refused(robot: System, tmp_path: Path) -> Non
 def test_diagnostics_keep_what_lasted_for_less_than_their_period(robot: System) -> None:
     watch = Watch(robot)
     (chain, proof) = statuses(watch)
-    assert (chain.name, chain.level, chain.message) == ("rclrt: chain grab", 3, "not seen yet")
-    assert (proof.name, proof.level) == ("rclrt: proof of test", 1)
-    assert proof.message == "no callback of the model was seen"
-    (seen,) = (one.seen for one in watch.chains)
-    for missed in (False, True, True, False):
-        seen.add(7 * MS if missed else 5 * MS, 0, 6 * MS)
-    chain = statuses(watch)[0]
-    assert (chain.level, chain.message) == (1, "missed its deadline 2 times in a row")
-    assert ("worst_ms", "7") in chain.values
-    assert ("p99_ms", "-") in chain.values
-    assert statuses(watch)[0].level == 0
+    assert (chain["name"], chain["level"], chain["message"]) == (
+        "rclrt: chain grab",
+        3,
+        "not seen yet",
+    )
+    assert (proof["name"], proof["level"]) == ("rclrt: proof of test", 1)
+    assert proof["message"] == "no callback of the model was seen"
     (trace,) = traces_of(robot)
-    slow = judged(robot, [changed(trace, "act", "cpu_ns", 4 * MS)])
-    proof = statuses(slow)[-1]
-    assert (proof.level, proof.message) == (1, "deadlines met so far, no longer proved")
-    assert proof.values == [("act", "runs for 4 ms; the model says 3 ms")]
+    (act,) = [key for key, entry in trace.callbacks.items() if entry.name == "act"]
+    late = (trace.records["callback"] == act) & (trace.records["end_ns"] // (30 * MS) == 2)
+    trace.records["end_ns"][late] += 2 * MS
+    watch.add(trace.header, trace.callbacks, trace.records)
+    watch.settle(0)
+    watch.settle(200 * MS)
+    chain = statuses(watch)[0]
+    assert (chain["level"], chain["message"]) == (2, "missed its deadline 3 times in a row")
+    assert ["worst_ms", "7"] in chain["values"]
+    assert ["p99_ms", "-"] in chain["values"]
+    assert statuses(watch)[0]["level"] == 0
+    slow = judged(robot, [changed(traces_of(robot)[0], "act", "cpu_ns", 4 * MS)])
+    chain, proof = statuses(slow)
+    assert (proof["level"], proof["message"]) == (1, "deadlines met so far, no longer proved")
+    assert proof["values"] == [["act", "runs for 4 ms; the model says 3 ms"]]
+    assert ["proved", "false"] in chain["values"]
 
 
 def test_diagnostics_reach_ros(tmp_path: Path) -> None:
@@ -417,28 +362,13 @@ def test_threads_that_cannot_be_are_not_asked_for(robot: System) -> None:
     assert told == []
 
 
-def test_a_chain_is_in_error_after_as_many_misses_as_the_model_says(robot: System) -> None:
-    chain: Chain = robot.chains[0]
-    for warn, error, row, state in ((1, 3, 1, "WARN"), (1, 3, 3, "ERROR"), (2, None, 1, "OK"),
-                                    (None, 2, 1, "OK"), (None, 2, 2, "ERROR"),
-                                    (None, None, 1, "WARN")):  # fmt: skip
-        one = Watch(
-            replace(robot, chains=(replace(chain, warn_after=warn, error_after=error),))
-        ).chains[0]
-        one.seen.count, one.seen.in_a_row, one.seen.misses = 5, row, row
-        assert one.state == state
-        shown = {"misses": row, "in_a_row": row, "silent": False}
-        assert shown_state({**shown, "state": state}) == ("tolerated" if state == "OK" else state)
-        assert shown_state({**shown, "in_a_row": 0, "state": "OK"}) == "OK again"
-        assert shown_state({**shown, "misses": 0, "in_a_row": 0, "state": "OK"}) == "OK"
-
-
-def test_a_chain_whose_data_never_come_last_is_no_finding(robot: System) -> None:
-    watch = Watch(robot)
-    watch.chains[0].seen.left_out = 3
-    assert "join: last counts none of them" in to_text(watch)
-    (status, *_) = statuses(watch)
-    assert (status.level, status.message.partition(":")[0]) == (LEVELS["OK"], "no instance")
+def test_people_see_that_a_chain_has_missed_although_its_state_is_ok() -> None:
+    for state, row, misses, shown in (
+        ("OK", 0, 0, "OK"), ("OK", 0, 3, "OK again"), ("OK", 1, 1, "tolerated"),
+        ("WARN", 2, 2, "WARN"),
+    ):  # fmt: skip
+        said = {"state": state, "misses": misses, "in_a_row": row, "silent": False}
+        assert shown_state(said) == shown
 
 
 def test_a_thread_is_missed_in_real_time_only_if_it_was(

@@ -15,8 +15,8 @@ from rclrt_analysis.simulation.jobs import Job as SimulatedJob
 from rclrt_analysis.simulation.simulate import Clock
 from rclrt_tools.trace import Entry, Trace, layout
 from rclrt_tools.trace.simulated import to_traces
-from rclrt_tools.watch.chains import ChainWatch
-from rclrt_tools.watch.feed import Job, JoinWatch
+from rclrt_tools.watch.diagnostics import statuses
+from rclrt_tools.watch.text import to_text
 from rclrt_tools.watch.watch import Watch
 
 MS = 1_000_000
@@ -140,7 +140,7 @@ def test_a_watch_measures_joins_as_the_simulator_does(join: str, publish: bool, 
         for one in fed(Watch(system), traces, rng.choice((1 << 20, 50_000))).chains:
             if not any(system.callback_of[name].wants_all for name in one.chain.callbacks[1:]):
                 continue
-            seen = sorted(one.seen.values)
+            seen = one.values
             times = (chain_ages if one.chain.semantics == "age" else chain_latencies)(
                 run, one.chain
             )
@@ -148,25 +148,14 @@ def test_a_watch_measures_joins_as_the_simulator_does(join: str, publish: bool, 
             begun = 0 if join == "last" else max(0, len(times) - len(seen))
             assert seen == sorted(times[begun:]), f"{one.chain}, {system}"
             compared += len(seen)
-            if one.seen.left_out and not seen:
+            if one.row["left_out"] and not seen:
                 never_last += 1
-                assert (one.state, one.seen.misses) == ("NOT LAST", 0)
+                assert (one.row["state"], one.row["misses"]) == ("NOT LAST", 0)
             late += one.chain.callbacks[-1].startswith("s")
     print(f"\n{compared} instances compared")
     assert compared > 1_000
     assert late
     assert bool(never_last) == (join == "last")
-
-
-def latencies(chain: ChainWatch) -> dict[int, int]:
-    """Return them by when they began, from now on."""
-    found: dict[int, int] = {}
-
-    def noted(value: int, at: int, *_: object) -> None:
-        found[at - value] = value
-
-    chain.seen.add = noted  # type: ignore[method-assign]
-    return found
 
 
 @pytest.mark.parametrize("publish", [False, True])
@@ -181,9 +170,12 @@ def test_who_comes_later_sees_nothing_earlier_than_it_was(publish: bool, sent: S
         sent.clear()
         traces = with_inputs(simulate(system, 400_000, rng.randrange(1 << 30)), sent, publish)
         whole, late = Watch(system), Watch(system)
-        both = [[latencies(chain) for chain in watch.chains] for watch in (whole, late)]
         fed(whole, traces, 1 << 20)
         fed(late, traces, 1 << 20, rng.randrange(1, 100_000))
+        both = [
+            [{end - value: value for value, end in one.instances} for one in watch.chains]
+            for watch in (whole, late)
+        ]
         for truth, seen in zip(*both, strict=True):
             for begin, value in seen.items():
                 assert value >= truth[begin]
@@ -192,29 +184,6 @@ def test_who_comes_later_sees_nothing_earlier_than_it_was(publish: bool, sent: S
     print(f"\n{same} as they were, {later} that look later")
     assert same > 3_000
     assert later < same / 2
-
-
-def kept(join: JoinWatch, names: str) -> str:
-    """Return which of these inputs, in this order, brought something out, and what."""
-    found = []
-    for number, name in enumerate(names):
-        key = (b"", 0, 0, number)
-        job = Job("j", key, number, number, number, 0, None, "", None, 0, 0, 0, 0, True, 1, name)
-        used = join.add(job, False)
-        found.append("-" if used is None else "".join(f"{one.input}{one.end}" for one in used))
-    return " ".join(found)
-
-
-def test_a_join_works_with_the_newest_of_each_input_once_all_have_come() -> None:
-    assert kept(JoinWatch(2), "abba" + "aab") == "- a0b1 - b2a3 - - a5b6"
-    assert kept(JoinWatch(3), "abaac") == "- - - - b1a3c4"
-
-
-def test_what_was_kept_before_the_first_record_shows_where_an_input_comes_twice() -> None:
-    """Until then what comes out is what surely has: the messages of the round before."""
-    assert kept(JoinWatch(2, whole=False), "ababab") == "- - - a0b1 - a2b3"
-    assert kept(JoinWatch(2, whole=False), "abb" + "aab") == "- - - b2a3 - a4b5"
-    assert kept(JoinWatch(9, whole=False), "abcdefghi" * 2).count("a0") == 1
 
 
 def test_what_every_node_has_is_no_input() -> None:
@@ -228,15 +197,31 @@ def test_what_every_node_has_is_no_input() -> None:
         " triggers: [x, y], activation: all}\n"
         "chains: [{name: c, callbacks: [a, /f], semantics: latency}]\n"
     )
-    watch = ChainWatch(system, system.chains[0])
-    job = Job("a", (b"", 0, 0, 1), 0, 0, MS, 0, None, "", None, 0, 0, 0, 0, True, 1)
-    into = replace(job, callback="/f", key=(b"", 0, 0, 2), by=job.key, end=2 * MS)
-    others = ("/f/subscription/parameter_events", "/f/subscription/clock")
-    jobs = [job, replace(into, input="/f/subscription/x")]
-    jobs += [
-        replace(into, by=None, key=(b"", 0, 0, 3 + i), end=(3 + i) * MS, input=name)
-        for i, name in enumerate(others)
-    ]
-    watch.add(jobs, [])
+    names = ("a", "/f/subscription/x", "/f/subscription/parameter_events", "/f/subscription/clock")
+    records = layout.blank(2 * len(names))
+    records["callback"] = [*range(len(names))] * 2
+    records["sequence"] = range(len(records))
+    records["end_ns"] = records["start_ns"] = records["sequence"] * MS
+    watch = Watch(system)
+    watch.add(layout.Header(executor=1), {i: Entry(name) for i, name in enumerate(names)}, records)
     watch.settle(100 * MS)
-    assert not watch._used, "y has not come"
+    assert watch.chains[0].row["count"] == 0, "y has not come"
+
+
+def test_a_chain_whose_data_never_come_last_is_no_finding(sent: Sent) -> None:
+    system = model(
+        "executors: [{name: e, kind: isolated, policy: rm}]\ncallbacks:\n"
+        "  - {name: a, kind: timer, executor: e, period_ms: 50, offset_ms: 0, wcet_ms: 1,"
+        " publishes: [x]}\n"
+        "  - {name: b, kind: timer, executor: e, period_ms: 50, offset_ms: 9, wcet_ms: 1,"
+        " publishes: [y]}\n"
+        "  - {name: f, kind: subscription, executor: e, wcet_ms: 1, triggers: [x, y],"
+        " activation: all}\n"
+        "chains: [{name: c, callbacks: [a, f], semantics: latency, join: last}]\n"
+    )
+    traces = with_inputs(simulate(system, 1_000 * MS), sent, False)
+    watch = fed(Watch(system), traces, 1 << 40)
+    assert watch.to_json()["chains"][0]["left_out"] > 3
+    assert "join: last counts none of them" in to_text(watch)
+    (status, *_) = statuses(watch)
+    assert (status["level"], status["message"].partition(":")[0]) == (0, "no instance")

@@ -7,6 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rclrt_analysis.model import System, model_schema
 from rclrt_analysis.model.document import parse_document
@@ -24,7 +25,6 @@ from rclrt_benchmarks.contract.robot import judged
 from rclrt_benchmarks.contract.sabotage import start_together
 from rclrt_tools.reference.environment import may_use_realtime
 from rclrt_tools.trace import Entry, Header, Records, Trace, blank, layout
-from rclrt_tools.watch.feed import Job as Seen
 
 MS = 1_000_000
 ISOLATED = Header(executor=1, model=layout.MODEL_ISOLATED, ordering=layout.ORDER_FIRST_COME)
@@ -66,17 +66,21 @@ BOUND = 3
 """The bound of t, ms: its work, and what is stolen in a window."""
 
 
-def job(name: str, release: int, start: int, end: int, cpu: int, **more: object) -> Seen:
-    key = (b"", 1, 1, release)
-    fields = {"by": None, "by_callback": "", "message": None, "policy": 4, "priority": 50}
-    fields |= {"thread": 1, "on": 0, "ran": True, "count": 1} | more
-    times = [MS * at for at in (release, start, end, cpu)]
-    return Seen(name, key, *times, **fields)  # type: ignore[arg-type]
+NAMES = ("t", "low", "s")
 
 
-def watched(*seen: Seen) -> Judged:
-    watch = Judged(model(SYSTEM))
-    watch.assumptions.add(seen)
+def job(name: str, release: int, start: int, end: int, cpu: int, by: int | None = None) -> Records:
+    """Return the record of a job; by: when that job of t was released that has released it."""
+    records = jobs(NAMES.index(name), (release, start, end, cpu))
+    if by is not None:
+        records["cpu"], records["cause"] = 1, layout.CAUSE_JOB
+        records["by_executor"], records["by_sequence"] = ISOLATED.executor, by
+    return records
+
+
+def watched(*seen: Records, judged_from: int = 0) -> Judged:
+    watch = Judged(model(SYSTEM), judged_from)
+    watch.add(ISOLATED, {i: Entry(name) for i, name in enumerate(NAMES)}, np.concatenate(seen))
     return watch
 
 
@@ -124,8 +128,7 @@ def test_other_programs_in_real_time_explain_what_they_took_just_then() -> None:
 def test_what_was_released_before_an_executor_ran_is_not_judged() -> None:
     early = job("t", 100, 105, 107, 2)
     for judged_from, late in ((100, ["t"]), (101, [])):
-        watch = Judged(model(SYSTEM), judged_from * MS)
-        watch.assumptions.add([early])
+        watch = watched(early, judged_from=judged_from * MS)
         assert [one.name for one in watch.late] == late
 
 
@@ -160,11 +163,12 @@ def test_what_the_kernel_counted_as_a_jobs_while_the_machine_was_away_counts_onc
 
 def test_of_a_chain_the_busy_times_of_all_its_cpus_count() -> None:
     watch = watched(
+        job("t", 40, 40, 42, 2),
+        job("s", 42, 42, 43, 1, by=40),  # From the first output on it is counted.
         job("t", 100, 100, 102, 2),
-        job("s", 102, 130, 131, 1, on=1, by=(b"", 1, 1, 100), by_callback="t"),
+        job("s", 102, 130, 131, 1, by=100),
     )
-    (chain,) = watch.chains
-    chain.seen.add(31 * MS, 131 * MS, 20 * MS)
+    watch.settle(200 * MS)
     late = next(one for one in watch.late if one.name == "c")
     assert watch.evidence(late, at(1, 102, 130)).away == 28 * MS
     assert watch.evidence(late, at(0, 103, 130)).away == 0, "its CPU had nothing to do"
@@ -203,14 +207,12 @@ def test_the_program_that_looks_for_stalls_is_understood() -> None:
 
 
 def test_the_jobs_of_traces_are_judged_as_well() -> None:
-    from rclrt_tools.watch.feed import read
-
     records = jobs(0, (100, 105, 107, 2), priority=50)
     trace = Trace({0: timer("t", 20 * MS)}, records, 0, ISOLATED)
     watch = Judged(model(SYSTEM))
     watch.add(trace.header, trace.callbacks, trace.records)
     assert [one.name for one in watch.late] == ["t"]
-    assert watch.jobs == len(read(trace.header, trace.callbacks, trace.records)[0])
+    assert watch.jobs == 1
     assert [one.name for one in watch.take_late({"t"})] == ["t"]
     assert watch.late == []
 

@@ -34,6 +34,7 @@ struct ChainLink
   /// It waits for several inputs (a join). 1: each of its jobs had all; more: of so many inputs, whose callbacks all
   /// match, jobs may only keep their message; 0: it is no join.
   uint32_t inputs = 0;
+  std::optional<bool> timer = std::nullopt;  ///< unset: as the name says
 
   bool matches(const std::string & callback) const;
   bool is_timer() const;

@@ -9,7 +9,7 @@ package has verbs of its own in its modules. A verb has
 - `add_arguments(parser)`, which declares its options,
 - `run(arguments)`, which returns the exit status, and
 - if the verb needs more than Python: `needs(arguments)`, which returns what `./rclrt` makes before
-  it runs the verb: targets of the build, or `rclpy`.
+  it runs the verb: targets of the build.
 
 `--check` before the verb only checks the arguments, and prints what the verb needs: exit status 2
 and the usage if they are wrong. `./rclrt` does so before it installs or builds anything, with
@@ -41,6 +41,7 @@ INTERRUPTED, BROKEN_PIPE = 128 + 2, 128 + 13
 """As the shell says of a program that SIGINT or SIGPIPE has ended."""
 
 PROGRAMS = {
+    "rclrt_watch": "rclrt_front_end",
     "rclrt_reference_system": "rclrt_reference_system",
     "cost_of_a_job": "rclrt_benchmarks",
 }
@@ -226,7 +227,7 @@ def _run_installed(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     """Run a verb as the installed command, or what runs it instead."""
     verb = " ".join(filter(None, (arguments.verb, getattr(arguments, "what", ""))))
     is_scripts = arguments.verb_module.run is done_by_the_script
-    needs = [name for name in _needs(arguments) if name != "rclpy"]
+    needs = _needs(arguments)
     if not is_scripts and all(PROGRAMS.get(n) and places.installed(PROGRAMS[n], n) for n in needs):
         return run(arguments)
     program = (tree := places.tree()) and tree / "rclrt"

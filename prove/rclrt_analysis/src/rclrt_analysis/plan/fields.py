@@ -94,13 +94,6 @@ UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _TIME = re.compile(r"(\d{1,19}(?:\.\d{1,9})?)(ns|us|ms|s)")
 
 
-def pattern_of(entry: str) -> re.Pattern[str]:
-    """Return what matches an entry of a parameters file: * is one part, ** any number of them."""
-    stars = {"*": "/[^/]*", "**": "(?:/[^/]*)*"}
-    parts = entry.split("/")[1:]
-    return re.compile("".join(stars.get(part, "/" + re.escape(part)) for part in parts))
-
-
 def nanoseconds(value: object) -> int:
     """Return a time of a parameters file, such as 5ms; only 0 needs no unit.
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from rclrt_analysis.model import ModelError
 from rclrt_analysis.model.document import Document, Place, read_document
-from rclrt_analysis.plan.fields import nanoseconds, pattern_of
+from rclrt_analysis.plan.fields import nanoseconds
 from rclrt_tools.apply.parts import FIELDS, Clamp, Cpus, Parts, Policy, whole
 
 THREADS, KERNEL, INTERRUPTS = "non_ros_threads", "kernel_threads", "irqs"
@@ -27,6 +27,13 @@ LONGEST_NAME = 15
 TIMES = ("runtime", "deadline", "period")
 POLICY_FIELDS = ("nice", "priority", *TIMES)
 OTHER_FIELDS = ("scheduling_policy", "cpu_affinity", "uclamp_min", "uclamp_max")
+
+
+def pattern_of(entry: str) -> re.Pattern[str]:
+    """Return what matches an entry of a parameters file: * is one part, ** any number of them."""
+    stars = {"*": "/[^/]*", "**": "(?:/[^/]*)*"}
+    parts = entry.split("/")[1:]
+    return re.compile("".join(stars.get(part, "/" + re.escape(part)) for part in parts))
 
 
 @dataclass(frozen=True)

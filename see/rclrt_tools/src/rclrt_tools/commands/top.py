@@ -79,16 +79,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return the program that follows chains."""
+    return ("rclrt_watch",) * bool(arguments.model)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Show, or print once."""
     from rclrt_analysis.model import ModelError
+    from rclrt_tools.trace import TraceError
 
     if arguments.plan and not arguments.model:
         print("--plan is a plan for a model: give --model, too", file=sys.stderr)
         return 2
     try:
         return _run(arguments)
-    except ModelError as error:
+    except (ModelError, TraceError) as error:
         print(error, file=sys.stderr)
         return 2
 
@@ -99,9 +105,10 @@ def _watch(arguments: argparse.Namespace, window_s: float) -> Watch:
     chains = None
     if arguments.model:
         from rclrt_analysis.plan.parameters import system_of
-        from rclrt_tools.watch.sources import ChainsBeside
+        from rclrt_tools.watch import sources, watch
 
-        chains = ChainsBeside(system_of(arguments.model, arguments.plan), arguments.programs)
+        judge = watch.Watch(system_of(arguments.model, arguments.plan))
+        chains = sources.Live(judge, arguments.programs)
     return Watch(arguments.programs, round(window_s * 1e9), chains=chains)
 
 

@@ -58,9 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=writable_file, metavar="FILE", help="the end, as one page")
 
 
-def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return what publishing needs."""
-    return ("rclpy",) if arguments.diagnostics else ()
+def needs(_: argparse.Namespace) -> tuple[str, ...]:
+    """Return the program that knows what a chain is."""
+    return ("rclrt_watch",)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,7 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     from rclrt_analysis.plan.parameters import system_of
     from rclrt_tools.trace import TraceError
     from rclrt_tools.watch.sources import watch_files
-    from rclrt_tools.watch.watch import Watch, to_text
+    from rclrt_tools.watch.text import to_text
+    from rclrt_tools.watch.watch import Watch
 
     try:
         watch = Watch(system_of(arguments.model, arguments.plan))
@@ -83,8 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         print(f"--diagnostics needs {error.name}: source your ROS 2 installation", file=sys.stderr)
         return 2
+    content = watch.to_json()
     if arguments.json:
-        text = json.dumps(watch.to_json(), indent=1)
+        text = json.dumps(content, indent=1)
         arguments.json.write_text(text + "\n", encoding="utf-8")
     if arguments.html:
         from rclrt_tools.pages.contract_page import make_page, questions
@@ -93,8 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
         page = make_page(watch.system, watch.result, asked, watch)
         arguments.html.write_text(page, encoding="utf-8")
     print(to_text(watch))  # Last: a reader like head may not take all of it.
-    missed = watch.missed or any(not (one.seen.count or one.seen.left_out) for one in watch.chains)
-    failed = {"never": False, "miss": missed, "unproved": missed or not watch.is_proved}
+    unseen = any(not one["count"] + one["left_out"] for one in content["chains"])
+    missed = content["missed"] or unseen
+    failed = {"never": False, "miss": missed, "unproved": missed or not content["proved"]}
     return int(failed[arguments.fail_on])
 
 
@@ -104,7 +107,7 @@ def _live(watch, arguments: argparse.Namespace) -> None:  # type: ignore[no-unty
     from rclrt_tools.live.files import printable
     from rclrt_tools.watch.diagnostics import Publisher
     from rclrt_tools.watch.sources import PAUSE_S, Live
-    from rclrt_tools.watch.watch import to_text
+    from rclrt_tools.watch.text import to_text
 
     ended: list[bool] = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -112,7 +115,7 @@ def _live(watch, arguments: argparse.Namespace) -> None:  # type: ignore[no-unty
     publisher = Publisher(watch) if arguments.diagnostics else None
     live = Live(watch, arguments.program)
     end = time.monotonic() + (arguments.seconds or float("inf"))
-    next_show = time.monotonic() + 1
+    next_show = time.monotonic()
     told: set[object] = set()
     while not ended and time.monotonic() < end:
         live.step()
@@ -121,13 +124,15 @@ def _live(watch, arguments: argparse.Namespace) -> None:  # type: ignore[no-unty
         for text in live.said:
             print(printable(text), file=sys.stderr, flush=True)
         live.said.clear()
-        for key, broken in watch.assumptions.broken.items():
-            if key not in told and not sys.stdout.isatty():
-                told.add(key)
-                print(f"not as in the model: '{broken.callback}' {broken.text}", flush=True)
-        if sys.stdout.isatty() and time.monotonic() >= next_show:
-            next_show = time.monotonic() + 1
-            print(f"\033[H\033[2J{to_text(watch, colored=True)}", flush=True)
+        if time.monotonic() >= next_show:
+            next_show = time.monotonic() + (1 if sys.stdout.isatty() else 0.2)
+            if sys.stdout.isatty():
+                print(f"\033[H\033[2J{to_text(watch, colored=True)}", flush=True)
+            else:
+                new = {key: one for key, one in watch.broken.items() if key not in told}
+                told |= new.keys()
+                for (who, _), one in new.items():
+                    print(f"not as in the model: '{who}' {one['text']}", flush=True)
         time.sleep(PAUSE_S)
     live.close()
     if publisher:

@@ -16,7 +16,7 @@ from rclrt_tools.live.threads import ranges
 from rclrt_tools.live.watch import Snapshot, Watched
 from rclrt_tools.places import me
 from rclrt_tools.trace import layout
-from rclrt_tools.watch.chains import shown_state
+from rclrt_tools.watch.text import shown_state
 
 LONGEST_NAME = 300
 PARAMETERS = re.compile(

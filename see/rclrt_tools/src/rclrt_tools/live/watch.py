@@ -5,11 +5,13 @@
 Of threads it shows what the kernel has in force, not what was asked for.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,9 @@ from rclrt_tools.live.outside import Outside
 from rclrt_tools.live.record import is_wanted
 from rclrt_tools.live.threads import Thread, threads_of
 from rclrt_tools.trace.layout import TraceError
+
+if TYPE_CHECKING:
+    from rclrt_tools.watch.sources import Live
 
 LOOKS_NS = 500_000_000
 """How often it looks for new programs, and for those that have ended."""
@@ -103,22 +108,6 @@ class Snapshot:
         return [one for one in self.executors if one.followed]
 
 
-class Chains(Protocol):
-    """Holds what runs against a model (rclrt_tools.watch.sources)."""
-
-    def step(self) -> None:
-        """Take what is new."""
-
-    def close(self) -> None:
-        """Close all files."""
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return all chains."""
-
-    def broken(self) -> list[tuple[str, str, int]]:
-        """Return what is not as in the model."""
-
-
 class Watch:
     """Call `poll` again and again, and `snapshot` when the numbers are wanted.
 
@@ -132,7 +121,7 @@ class Watch:
         places: list[Path] | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
         probed: Callable[[], list[Path]] | None = None,
-        chains: Chains | None = None,
+        chains: Live | None = None,
         outside: Callable[[list[str]], list[Process]] | None = None,
         from_begin: bool = False,
     ) -> None:
@@ -163,6 +152,7 @@ class Watch:
             self._look(now)
         if self._chains:
             self._chains.step()
+            self._chains.said.clear()  # The processes are shown anyway.
         most = 0
         for key, one in list(self._watched.items()):
             if one.followed:
@@ -282,7 +272,9 @@ class Watch:
         unreadable = {path: why for (path, _), why in self._unreadable.items()}
         snapshot = Snapshot(now, executors, [], [], {}, unreadable)
         if self._chains:
-            snapshot.chains, snapshot.broken = self._chains.rows(), self._chains.broken()
+            content = self._chains.content()
+            snapshot.chains, broken = content["chains"], content["broken_assumptions"]
+            snapshot.broken = [(one["callback"], one["text"], one["times"]) for one in broken]
         jobs: dict[tuple[Process, int], float] = {}
         for one in snapshot.followed:
             recent, rates = one.activity.recent(now)

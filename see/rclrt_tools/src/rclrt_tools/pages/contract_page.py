@@ -19,9 +19,9 @@ from rclrt_analysis.sensitivity import Margins
 from rclrt_tools.pages.frame import render
 from rclrt_tools.pages.graph_picture import HEIGHT, WIDTH
 from rclrt_tools.pages.graph_picture import make_picture as make_graph
-from rclrt_tools.watch.chains import Seen
-from rclrt_tools.watch.watch import TIGHT, Watch
-from rclrt_tools.watch.watch import verdict as watch_verdict
+from rclrt_tools.watch.text import TIGHT
+from rclrt_tools.watch.text import verdict as watch_verdict
+from rclrt_tools.watch.watch import Seen, Watch
 
 EXPLAINED = 10
 """Chains of which is asked what would help: those with the least slack."""
@@ -46,9 +46,7 @@ class Card:
     steps: Sequence[Mapping[str, Any]]
     explained: Explanation | None
     seen: Seen | None
-    state: str
     bars: Sequence[tuple[float, float, float]]
-    values: Mapping[str, int | None]
     in_doubt: bool = False
 
     @property
@@ -127,6 +125,7 @@ def make_page(
 ) -> str:
     """Return the page; with `only` of one chain."""
     watched = {one.chain.name: one for one in watch.chains} if watch else {}
+    content = watch.to_json() if watch else {}
     bounds = {bound.name: bound for bound in result.chains}
     cards = [
         _card(
@@ -136,7 +135,7 @@ def make_page(
             bounds[chain.name],
             explained.get(chain.name),
             watched,
-            watch is not None and _in_doubt(watch, chain.name),
+            watch is not None and _in_doubt(content, chain.name),
         )
         for chain in system.chains
         if only in (None, chain.name)
@@ -145,63 +144,63 @@ def make_page(
     longest = max((b.bound for b in result.callbacks if b.bound is not None), default=1)
     return render(
         "contract.html.j2",
-        {"ms": ms, "slack": slack, "interference": interference, "tone": tone, "breaks": breaks},
+        {
+            "ms": ms,
+            "whole_ms": _whole_ms,
+            "slack": slack,
+            "interference": interference,
+            "tone": tone,
+            "breaks": breaks,
+        },
         system=system,
         result=result,
         verdict=verdict(result),
-        said=watch_verdict(watch) if watch else "",
-        head=_head(result, watch),
-        broken=list(watch.assumptions.broken.values()) if watch else [],
+        said=watch_verdict(watch, content) if watch else "",
+        head=_head(result, content),
+        broken=content.get("broken_assumptions", []),
         cards=cards,
         graph=make_graph(system),
         node=(WIDTH, HEIGHT),
         paths={card.chain.name: card.chain.callbacks for card in cards},
         callbacks=[] if only else result.callbacks,
-        seen=watch.assumptions.seen if watch else {},
+        seen={one["name"]: one for one in content.get("callbacks", ())},
         longest=max(1, longest),
         margins=margins,
         given=premise_lines(premises(system.callbacks)),
     )
 
 
-def _head(result: Result, watch: Watch | None) -> str:
+def _head(result: Result, seen: Mapping[str, Any]) -> str:
     """Return the colour of the verdict."""
-    if watch is None:
+    if not seen:
         return "good" if result.met else "late"
-    return "late" if watch.missed else "good" if watch.is_proved else "tight"
+    return "late" if seen["missed"] else "good" if seen["proved"] else "tight"
 
 
-def _in_doubt(watch: Watch, chain: str) -> bool:
+def _in_doubt(seen: Mapping[str, Any], chain: str) -> bool:
     """Return whether the watch keeps this chain from being proved: then it is not green."""
-    broken = any(chain in one.chains for one in watch.assumptions.broken.values())
-    unseen = next(one for one in watch.chains if one.chain.name == chain).state == "UNSEEN"
-    return broken or unseen or watch.lost_records > 0
+    broken = any(chain in one["chains"] for one in seen["broken_assumptions"])
+    unseen = next(one for one in seen["chains"] if one["name"] == chain)["state"] == "UNSEEN"
+    return broken or unseen or seen["lost_records"] > 0
 
 
 def _card(
     system: System, result: Result, chain: Chain, bound: ChainBound,
-    explained: Explanation | None, watched: Mapping[str, Any], in_doubt: bool = False,
+    explained: Explanation | None, watched: Mapping[str, Seen], in_doubt: bool = False,
 ) -> Card:  # fmt: skip
-    one = watched.get(chain.name)
-    seen: Seen | None = one.seen if one else None
+    seen = watched.get(chain.name)
     worst = seen.worst if seen else None
     scale = 1.04 * max(1, bound.bound or 0, chain.deadline or 0, worst or 0)
     hops = list(hop_parts(system, chain, result, bound)) if bound.bound is not None else []
-    values = sorted(seen.values) if seen else []
+    values = seen.values if seen else []
     return Card(
         chain, bound, scale, hops, _steps(system, chain, hops), explained, seen,
-        one.state if one else "", _bars(values, scale), _summary(values), in_doubt,
+        _bars(values, scale), in_doubt,
     )  # fmt: skip
 
 
-def _summary(values: Sequence[int]) -> dict[str, int | None]:
-    from rclrt_tools.statistics import percentile
-
-    return {f"p{n}": _whole(percentile(values, n / 100)) for n in (50, 99)}
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
+def _whole_ms(value: float | None) -> str:
+    return ms(None if value is None else round(value * 1e6))
 
 
 def _bars(values: Iterable[int], scale: float) -> list[tuple[float, float, float]]:

@@ -12,14 +12,12 @@ from rclrt_analysis.model import System
 from rclrt_analysis.simulation import Run
 from rclrt_tools.pages.frame import COLUMNS, LOWEST_NS, PER_OCTAVE, chunks, picture, render
 from rclrt_tools.pages.jobs import Jobs, collect, number_of
-from rclrt_tools.statistics import percentile
 from rclrt_tools.trace import layout, write_trace
 from rclrt_tools.trace.simulated import to_traces
 from rclrt_tools.views.summary import Row, Summary, summarize
 from rclrt_tools.views.timeline import Ints, Source, Timeline, close, open_sources
-from rclrt_tools.watch.chains import ChainWatch
 from rclrt_tools.watch.sources import watch_files
-from rclrt_tools.watch.watch import Watch
+from rclrt_tools.watch.watch import Seen, Watch
 
 
 def histogram(values: Ints, counts: Ints | None = None) -> list[int]:
@@ -50,7 +48,7 @@ def make_page(
         watch = Watch(system)
         watch_files(watch, list(paths))
     rows = _rows(sources, summary, jobs, watch)
-    chains = [_chain(one, watch, jobs) for one in watch.chains] if watch else []
+    chains = [_chain(one, jobs) for one in watch.chains] if watch else []
     packed = list(chunks(jobs))
     # The latest job, or the longest if no deadline was missed.
     worst = max(range(len(rows)), key=lambda i: _badness(summary.rows[i], rows[i]))
@@ -171,27 +169,25 @@ def _due(jobs: Jobs, row: int) -> float | None:
     return _ms(int(first["deadline_ns"]) - int(first["release_ns"]))
 
 
-def _chain(one: ChainWatch, watch: Watch | None, jobs: Jobs) -> dict[str, Any]:
-    seen, chain = one.seen, one.chain
-    bound = next(b for b in watch.result.chains if b.name == chain.name) if watch else None
-    values = sorted(seen.values)
+def _chain(seen: Seen, jobs: Jobs) -> dict[str, Any]:
     at = None
     if seen.worst is not None:
         end = seen.worst_at - jobs.begin
         at = [end - seen.worst, end]
+    row = seen.row
     return {
-        "name": chain.name,
-        "semantics": chain.semantics,
-        "callbacks": chain.callbacks,
-        "jobs": seen.count,
-        "p50": _ms(percentile(values, 0.5)),
-        "p99": _ms(percentile(values, 0.99)),
-        "max": _ms(seen.worst),
-        "late": seen.misses,
-        "lost": seen.silences,
-        "deadline": _ms(chain.deadline),
-        "bound": _ms(bound.bound) if bound else None,
-        "hist": histogram(np.array(values, dtype=np.int64)),
+        "name": seen.chain.name,
+        "semantics": seen.chain.semantics,
+        "callbacks": seen.chain.callbacks,
+        "jobs": row["count"],
+        "p50": row["p50_ms"],
+        "p99": row["p99_ms"],
+        "max": row["worst_ms"],
+        "late": row["misses"],
+        "lost": row["silences"],
+        "deadline": row["deadline_ms"],
+        "bound": row["bound_ms"],
+        "hist": histogram(np.array(seen.values, dtype=np.int64)),
         "worst": at,
         "path": _path(seen.worst_path, jobs),
     }

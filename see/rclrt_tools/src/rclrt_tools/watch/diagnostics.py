@@ -7,59 +7,28 @@ lasts for less than a second is not lost. One more status says whether the proof
 """
 
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
-from rclrt_tools.watch.watch import Watch, verdict
+from rclrt_tools.watch.text import verdict
+from rclrt_tools.watch.watch import Watch
 
-OK, WARN, ERROR, STALE = range(4)
-LEVELS = {"OK": OK, "NOT LAST": OK, "WARN": WARN, "ERROR": ERROR, "UNSEEN": STALE}
+OK, WARN = range(2)
 PERIOD_S = 1.0
 MOST_ASSUMPTIONS = 20
 """A message is sent once a second: it does not grow without end."""
 
 
-@dataclass
-class Status:
-    """One entry of the array; times in ms."""
-
-    name: str
-    level: int
-    message: str
-    values: list[tuple[str, str]] = field(default_factory=list)
-
-
-def statuses(watch: Watch) -> list[Status]:
+def statuses(watch: Watch) -> list[dict[str, Any]]:
     """Return the entries. What they say of the time since the last call begins anew."""
     content = watch.to_json()
-    found = []
-    for one, chain in zip(content["chains"], watch.chains, strict=True):
-        row = chain.seen.take_peak()
-        level = LEVELS[chain.state_after(row)]
-        if chain.is_silent:
-            level = max(level, WARN)
-            message = f"nothing new for more than {(chain.chain.silent_after or 0) / 1e6:g} ms"
-        elif level == STALE:
-            message = "not seen yet"
-        elif chain.state == "NOT LAST":
-            message = "no instance: each time another input of a join came last"
-        elif row:
-            message = f"missed its deadline {row} times in a row"
-        else:
-            message = "in time" if one["deadline_ms"] is not None else "no deadline"
-        keys = (
-            "deadline_ms", "bound_ms", "last_ms", "p99_ms", "worst_ms", "count", "misses",
-            "most_in_a_row", "silences",
-        )  # fmt: skip
-        values = [(key, "-" if one[key] is None else f"{one[key]:g}") for key in keys]
-        found.append(Status(f"rclrt: chain {one['name']}", level, message, values))
-    broken = content["broken_assumptions"]
-    holds = content["proved"]
-    texts = [(b["callback"], b["text"]) for b in broken[:MOST_ASSUMPTIONS]]
-    found.append(
-        Status(f"rclrt: proof of {content['system']}", OK if holds else WARN, verdict(watch), texts)
-    )
-    return found
+    broken = content["broken_assumptions"][:MOST_ASSUMPTIONS]
+    proof = {
+        "name": f"rclrt: proof of {content['system']}",
+        "level": OK if content["proved"] else WARN,
+        "message": verdict(watch, content),
+        "values": [[one["callback"], one["text"]] for one in broken],
+    }
+    return [*watch.diagnostics(), proof]
 
 
 class Publisher:
@@ -90,12 +59,12 @@ class Publisher:
         message.header.stamp = self._node.get_clock().now().to_msg()
         for status in statuses(self._watch):
             entry = DiagnosticStatus(
-                level=bytes([status.level]),
-                name=status.name,
-                message=status.message,
+                level=bytes([status["level"]]),
+                name=status["name"],
+                message=status["message"],
                 hardware_id=self._watch.system.name,
             )
-            entry.values = [KeyValue(key=key, value=value) for key, value in status.values]
+            entry.values = [KeyValue(key=key, value=value) for key, value in status["values"]]
             message.status.append(entry)
         self._publisher.publish(message)
 

@@ -4,13 +4,12 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rclrt_analysis.model import System
 from rclrt_tools.arguments import trace_files
 from rclrt_tools.live.files import BORN, Process, Running, stat_of
 from rclrt_tools.live.follow import Follower
@@ -18,10 +17,12 @@ from rclrt_tools.live.record import is_wanted
 from rclrt_tools.live.threads import WORKER
 from rclrt_tools.trace import TraceError, layout, read_trace
 from rclrt_tools.trace.layout import Header, Records, is_sane
-from rclrt_tools.watch.assumptions import URGENT as REAL_TIME
 from rclrt_tools.watch.watch import Watch
 
 PAUSE_S = 0.05
+REAL_TIME = (layout.POLICY_FIFO, layout.POLICY_RR, layout.POLICY_DEADLINE, layout.POLICY_EXT)
+"""What may take the CPU from callbacks of the model."""
+
 SETTLES_NS = 300_000_000
 """Records are that old when they are judged: those of other threads are there by then."""
 
@@ -178,6 +179,10 @@ class Live:
         self._watch.lost_records = sum(self._missed.values()) + self._odd + self._unseen
         self._watch.settle(now - SETTLES_NS)
 
+    def content(self) -> dict[str, Any]:
+        """Return what was seen, as `./rclrt watch --json` does."""
+        return self._watch.to_json()
+
     def close(self) -> None:
         """Close all files."""
         for follower in self._running.all.values():
@@ -244,7 +249,7 @@ class Live:
         self._threads.look(self._tell_of_thread)
         for follower in self._running.all.values():
             if self._is_of_model(follower) and follower.process.runs():
-                tell = partial(self._watch.assumptions.foreign, "thread", follower.process.program)
+                tell = partial(self._watch.foreign, "thread", follower.process.program)
                 self._threads.look_at_others(follower.process.number, tell)
 
     def _is_of_model(self, follower: Follower) -> bool:
@@ -252,9 +257,9 @@ class Live:
         count = len(follower.callbacks)
         before, is_it = self._of_model.get(follower.path, (0, False))
         if before != count:
-            known, name_of = self._watch.system.callback_of, self._watch.names.of
+            name_of = self._watch.name_of
             is_it = is_wanted(follower.process, self._programs) and any(
-                name_of(entry.name) in known for entry in follower.callbacks.values()
+                name_of(entry.name) is not None for entry in follower.callbacks.values()
             )
             self._of_model[follower.path] = count, is_it
         return is_it
@@ -265,41 +270,12 @@ class Live:
         if np.any(np.isin(records["policy"], REAL_TIME) & np.isin(records["cpu"], list(cores))):
             who = f"{follower.process.program} ({follower.process.number})"
             text = "is not in the model, and runs jobs in real time on its CPUs"
-            self._watch.assumptions.foreign("stranger", who, text)
+            self._watch.foreign("stranger", who, text)
 
     def _tell_of_thread(self, header: Header, callback: int, text: str) -> None:
         for follower in self._running.all.values():
             if follower.header == header and callback in follower.callbacks:
-                name = self._watch.names.of(follower.callbacks[callback].name)
-                known = self._watch.system.callback_of.get(name)
+                name = self._watch.name_of(follower.callbacks[callback].name)
+                known = name and self._watch.system.callback_of[name]
                 who = known.executor if known else follower.process.program
-                self._watch.assumptions.foreign("thread", who, text, name)
-
-
-class ChainsBeside:
-    """Holds what runs against a model; what `rclrt_tools.live.watch.Chains` asks for."""
-
-    def __init__(
-        self, system: System, programs: Sequence[str], places: list[Path] | None = None
-    ) -> None:
-        self._watch = Watch(system)
-        self._live = Live(self._watch, list(programs), places)
-
-    def step(self) -> None:
-        """Take what is new."""
-        self._live.step()
-        self._live.said.clear()  # The processes are shown anyway.
-
-    def close(self) -> None:
-        """Close all files."""
-        self._live.close()
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return all chains, as `./rclrt watch --json` does."""
-        rows: list[dict[str, Any]] = self._watch.to_json()["chains"]
-        return rows
-
-    def broken(self) -> list[tuple[str, str, int]]:
-        """Return what is not as in the model: callback, text, how often."""
-        content = self._watch.to_json()["broken_assumptions"]
-        return [(one["callback"], one["text"], one["times"]) for one in content]
+                self._watch.foreign("thread", who, text, name or "")

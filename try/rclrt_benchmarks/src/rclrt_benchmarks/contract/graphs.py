@@ -92,7 +92,7 @@ def twice(setting: Setting, number: int, cpus: Sequence[int]) -> Pair:
     begin = min(int(one.records["release_ns"].min()) for _, one in named_traces([here / "second"]))
     watch = Judged(system, begin + int(WARM_UP_S * 1e9))
     watch_files(watch, [here / "second"])
-    said = watch.assumptions.broken
+    said = watch.broken
     return Pair(
         len(system.callbacks),
         "; ".join(system.no_verdict),

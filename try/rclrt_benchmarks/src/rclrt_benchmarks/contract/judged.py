@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A watch that keeps each job and chain that took longer than its bound or deadline."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from rclrt_analysis.model import System
 from rclrt_benchmarks.contract.machine import Stalls, Strangers
-from rclrt_tools.watch.assumptions import Assumptions
-from rclrt_tools.watch.chains import Seen
-from rclrt_tools.watch.feed import Job, JobKey
+from rclrt_tools.trace import layout
+from rclrt_tools.trace.layout import Entry, Header, Records
 from rclrt_tools.watch.watch import Watch
 
 Cores = tuple[int, ...]
@@ -72,41 +71,6 @@ class Evidence:
         return self.away + self.longer + self.others
 
 
-@dataclass
-class _SeenLate(Seen):
-    name: str = ""
-    bound: int | None = None
-    cores: frozenset[Cores] = frozenset()
-    judged_from: int = 0
-    late: list[Late] = field(default_factory=list)
-
-    def add(self, value: int, at: int, deadline: int | None, path: tuple[JobKey, ...] = ()) -> None:
-        super().add(value, at, deadline, path)
-        one = Late(self.name, at - value, at, self.bound, deadline, self.cores)
-        if one.begin >= self.judged_from and (one.is_above_bound() or one.is_missed()):
-            self.late.append(one)
-
-
-class _NotedAssumptions(Assumptions):
-    judged_from: int
-    late: list[Late]
-    ran: dict[Cores, list[Ran]]
-
-    def add(self, jobs: Iterable[Job]) -> None:
-        every = list(jobs)
-        for job in every:
-            if job.ran and job.callback in self.seen:
-                cores = cores_of(self.system, job.callback)
-                limits = self._bounds[job.callback], self._deadlines[job.callback]
-                one = Late(job.callback, job.release, job.end, *limits, frozenset([cores]))
-                is_late = one.is_above_bound() or one.is_missed()
-                if is_late and one.begin >= self.judged_from:
-                    self.late.append(one)
-                more = max(0, job.cpu - self.system.callback_of[job.callback].wcet)
-                self.ran.setdefault(cores, []).append(Ran(job.release, job.start, job.end, more))
-        super().add(every)
-
-
 def cores_of(system: System, callback: str) -> Cores:
     """Return the cores of a callback's executor."""
     return system.executor_of[system.callback_of[callback].executor].cores
@@ -142,30 +106,49 @@ class Judged(Watch):
 
     def __init__(self, system: System, judged_from: int = 0) -> None:
         super().__init__(system)
-        noted = _NotedAssumptions(system, self.result)
-        noted.late, noted.ran, noted.judged_from = [], {}, judged_from
-        self._known: dict[Cores, tuple[int, list[Busy]]] = {}
-        self.assumptions = noted
-        self._noted = noted
-        bounds = {one.name: one.bound for one in self.result.chains}
-        for chain in self.chains:
-            cores = frozenset(cores_of(system, name) for name in chain.chain.callbacks)
-            name = chain.chain.name
-            chain.seen = _SeenLate(
-                name=name, bound=bounds[name], cores=cores, judged_from=judged_from
+        self._found: dict[Cores, tuple[int, list[Busy]]] = {}
+        self._judged_from = judged_from
+        self._limits = {one.name: (one.bound, one.deadline) for one in self.result.callbacks}
+        self._late: list[Late] = []
+        self._ran: dict[Cores, list[Ran]] = {}
+
+    def add(self, header: Header, callbacks: Mapping[int, Entry], records: Records) -> None:
+        """Take records of one executor, and keep what was late."""
+        super().add(header, callbacks, records)
+        names = {id_: self.name_of(entry.name) for id_, entry in callbacks.items()}
+        ran = records[records["outcome"] <= layout.EXCEPTION]
+        columns = ("callback", "release_ns", "start_ns", "end_ns", "cpu_ns")
+        for id_, release, start, end, cpu in zip(*(ran[c].tolist() for c in columns), strict=True):
+            name = names.get(id_)
+            if name is None:
+                continue
+            cores = cores_of(self.system, name)
+            self._judge(
+                self._late, Late(name, release, end, *self._limits[name], frozenset([cores]))
             )
+            more = max(0, cpu - self.system.callback_of[name].wcet)
+            self._ran.setdefault(cores, []).append(Ran(release, start, end, more))
+
+    def _judge(self, late: list[Late], one: Late) -> None:
+        if one.begin >= self._judged_from and (one.is_above_bound() or one.is_missed()):
+            late.append(one)
 
     @property
     def late(self) -> list[Late]:
-        """Return all of it."""
-        seen = [chain.seen for chain in self.chains]
-        of_chains = [late for one in seen if isinstance(one, _SeenLate) for late in one.late]
-        return [*self._noted.late, *of_chains]
+        """Return all of it; of chains, of their newest 10,000 instances."""
+        late = list(self._late)
+        bounds = {one.name: one.bound for one in self.result.chains}
+        for seen in self.chains:
+            name, deadline = seen.chain.name, seen.chain.deadline
+            cores = frozenset(cores_of(self.system, one) for one in seen.chain.callbacks)
+            for value, end in seen.instances:
+                self._judge(late, Late(name, end - value, end, bounds[name], deadline, cores))
+        return late
 
     def take_late(self, names: Collection[str]) -> list[Late]:
         """Return what was late of these callbacks, and forget it."""
-        taken = [one for one in self._noted.late if one.name in names]
-        self._noted.late = [one for one in self._noted.late if one.name not in names]
+        taken = [one for one in self._late if one.name in names]
+        self._late = [one for one in self._late if one.name not in names]
         return taken
 
     def evidence(self, late: Late, stalls: Stalls, strangers: Strangers | None = None) -> Evidence:
@@ -191,15 +174,15 @@ class Judged(Watch):
         return Evidence(away, longer, strangers.within(begin, end) if strangers else 0)
 
     def _busy(self, cores: Cores) -> list[Busy]:
-        ran = self._noted.ran.get(cores, [])
-        if self._known.get(cores, (-1, []))[0] != len(ran):
-            self._known[cores] = (len(ran), busy_times(ran))
-        return self._known[cores][1]
+        ran = self._ran.get(cores, [])
+        if self._found.get(cores, (-1, []))[0] != len(ran):
+            self._found[cores] = (len(ran), busy_times(ran))
+        return self._found[cores][1]
 
     @property
     def jobs(self) -> int:
         """Return how many jobs were seen."""
-        return sum(one.jobs for one in self.assumptions.seen.values())
+        return sum(one["jobs"] for one in self.to_json()["callbacks"])
 
 
 @dataclass

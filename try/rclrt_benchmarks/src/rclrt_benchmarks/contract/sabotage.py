@@ -236,10 +236,11 @@ def _watch(watch: Watch, live: Live, seconds: float, done: Callable[[], bool]) -
 
 def _said(watch: Watch) -> dict[Key, str]:
     """Return everything that the watch has to say, by whom it concerns and what it is."""
-    said = {key: broken.text for key, broken in watch.assumptions.broken.items()}
-    for chain in watch.chains:
-        if chain.is_silent:
-            said[chain.chain.name, "silent"] = "brings out nothing any more"
+    content = watch.to_json()
+    said = {(one["callback"], one["what"]): one["text"] for one in content["broken_assumptions"]}
+    for chain in content["chains"]:
+        if chain["silent"]:
+            said[chain["name"], "silent"] = "brings out nothing any more"
     return said
 
 

@@ -36,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return the program that follows chains through the run, for the page."""
+    return ("rclrt_watch",) * bool(arguments.html)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Simulate the model."""
     from rclrt_analysis.bounds.analyse import analyse

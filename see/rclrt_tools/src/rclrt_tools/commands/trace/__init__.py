@@ -123,6 +123,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_verb(what, name, module, "what")
 
 
+def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return the program that follows chains."""
+    return ("rclrt_watch",) * bool(arguments.what == "page" and arguments.model)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Do what was asked for."""
     if hasattr(arguments, "what_module"):
