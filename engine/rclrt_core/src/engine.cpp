@@ -104,7 +104,7 @@ void Engine::notify(Callback & notified, std::size_t count, Delivery * delivery)
   const bool asks_the_os =
     impl_->life.runs() && impl_->options.attributes_mode != AttributesMode::kOff;
   const bool may_be_lent =
-    callback.in_group.is_linked() && callback.policy_now().level >= kFirstStrictLevel;
+    callback.in_group.is_linked() && callback.attributes_now().level >= kFirstStrictLevel;
   if (may_be_lent && asks_the_os && publishes_here()) {
     loan.emplace(callback.demand(), impl_->deadlines.get());
   }
@@ -200,12 +200,12 @@ void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
   const Worker & publisher = *running_here;
   ready.change(callback, [&] {
     callback.priority = publisher.job.priority;
-    const AttributesEntry & theirs = *publisher.callback->policy;
+    const AttributesEntry & theirs = *publisher.callback->attributes;
     if (
       is_fixed_priority(theirs.complete.policy) &&
-      is_fixed_priority(callback.policy->complete.policy) &&
-      theirs.level > callback.policy->level) {
-      callback.policy = &theirs;
+      is_fixed_priority(callback.attributes->complete.policy) &&
+      theirs.level > callback.attributes->level) {
+      callback.attributes = &theirs;
     }
   });
 }
@@ -235,7 +235,7 @@ void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried, int64_t st
     worker.job.is_expected = false;
     worker.job.deadline = callback.deadline(worker.job.release, known);
     worker.fan_in();
-    if (worker.is_left_alone || !worker.job_demand.policy->is_ext()) {
+    if (worker.is_left_alone || !worker.job_demand.attributes->is_ext()) {
       return;
     }
     worker.job_demand.deadline = worker.job.deadline;
@@ -358,7 +358,7 @@ Attributes Engine::attributes(const Callback & callback) const
 {
   const auto & node = static_cast<const CallbackNode &>(callback);
   const Impl::Lock lock(*impl_->mutex);
-  Attributes attributes = node.policy->asked;
+  Attributes attributes = node.attributes->asked;
   attributes.cpu_affinity = node.cpus->asked.cpu_affinity;
   return attributes;
 }

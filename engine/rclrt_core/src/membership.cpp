@@ -262,7 +262,7 @@ Status Engine::Impl::add_callback(
   const std::string chain = callback_options.chain;
   auto node = std::make_shared<CallbackNode>(std::move(callback_options), next_callback++, this);
   node->group = group_node;
-  node->policy = node->cpus = &asked;
+  node->attributes = node->cpus = &asked;
   const bool on_timer_lane = group_node->timer_queue && node->kind() == CallbackKind::kTimer;
   node->queue = on_timer_lane ? group_node->timer_queue.get() : group_node->queue.get();
   if (node->priority == 0) {
@@ -394,7 +394,7 @@ Status Engine::set_attributes(const std::shared_ptr<Callback> & callback, const 
   {
     Section section(*impl_->mutex);
     impl_->ready.change(*node, [&] {
-      node->policy = node->cpus = &entry;
+      node->attributes = node->cpus = &entry;
       node->told_of_cpus = false;
       if (node->own_priority == 0) {
         node->priority = entry.asked.priority;

@@ -165,7 +165,7 @@ Attributes Accounts::watch_attributes()
   std::unique_lock<Mutex> lock(engine_.mutex);
   for (const auto & entry : engine_.callbacks) {
     const CallbackNode & callback = *entry.second;
-    const int priority = priority_of(callback.policy->complete, engine_.deadlines.get());
+    const int priority = priority_of(callback.attributes->complete, engine_.deadlines.get());
     highest = std::max(highest, priority);
     if (is_watched(callback)) {
       highest_watched = std::max(highest_watched, priority);

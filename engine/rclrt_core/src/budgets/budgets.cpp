@@ -245,7 +245,7 @@ void Budgets::limit(Worker & worker) noexcept
 {
   const BudgetNode & node = *worker.callback->budget;
   const bool is_limited =
-    enforces_ && node.demotes() && !worker.runs_demoted && worker.callback->policy->is_ext();
+    enforces_ && node.demotes() && !worker.runs_demoted && worker.callback->attributes->is_ext();
   DeadlineScheduler::Limit limit;
   if (is_limited) {
     limit = {

@@ -77,7 +77,7 @@ bool Dispatch::may_be_inline(
   const Demand wanted = callback.demand();
   // Under SCHED_DEADLINE no thread of the middleware is urgent enough.
   const bool can =
-    level >= wanted.level() && !wanted.policy->is_ext() && !wanted.cpus->asks_for_cpus;
+    level >= wanted.level() && !wanted.attributes->is_ext() && !wanted.cpus->asks_for_cpus;
   const bool is_first =
     queue.in_lane.is_linked() && &*lane.ready.begin() == &queue && &queue.first() == &callback;
   if (!can || !is_first || lane.running >= lane.places()) {

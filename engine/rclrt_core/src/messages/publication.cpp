@@ -55,7 +55,7 @@ void lend_to_a_stranger(const Loan & loan, Platform & platform) noexcept
 }  // namespace
 
 Loan::Loan(const Demand & demand, DeadlineScheduler * deadlines)
-: attributes(demand.policy->complete),
+: attributes(demand.attributes->complete),
   level(demand.level()),
   os_deadline_ns(demand.os_deadline_ns()),
   scheduler(deadlines)

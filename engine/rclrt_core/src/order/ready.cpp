@@ -93,12 +93,12 @@ CallbackNode::~CallbackNode() = default;
 
 bool CallbackNode::is_demoted() const noexcept
 {
-  return budget && budget->is_demoted && budget->background->level < policy->level;
+  return budget && budget->is_demoted && budget->background->level < attributes->level;
 }
 
-const AttributesEntry & CallbackNode::policy_in_group() const noexcept
+const AttributesEntry & CallbackNode::attributes_in_group() const noexcept
 {
-  return budget && budget->group ? *policy : policy_now();
+  return budget && budget->group ? *attributes : attributes_now();
 }
 
 Urgency CallbackNode::urgency_now() const noexcept
@@ -181,10 +181,10 @@ void Ready::link(CallbackNode & callback) noexcept
       urgency.release_ns = nanoseconds_of(callback.place(job));
       urgency.sequence = job.sequence;
     }
-    const AttributesEntry & policy = callback.policy_in_group();
-    urgency.level = policy.level;
+    const AttributesEntry & attributes = callback.attributes_in_group();
+    urgency.level = attributes.level;
     urgency.os_deadline_ns =
-      policy.is_ext() ? nanoseconds_of(job.deadline) : policy.relative_deadline_ns;
+      attributes.is_ext() ? nanoseconds_of(job.deadline) : attributes.relative_deadline_ns;
     urgency.rank = policy_.rank(job);
     callback.queue->callbacks.insert(callback);
     waiting_.push_back(callback);

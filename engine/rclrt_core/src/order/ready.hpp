@@ -148,8 +148,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   const void * const engine;
   std::shared_ptr<GroupNode> group;  // keeps `queue` alive
   GroupQueue * queue = nullptr;
-  /// Where the job's urgency and CPUs come from. `policy` is the entry of nothing once the OS has refused it.
-  const AttributesEntry * policy = nullptr;
+  /// Where the job's urgency and CPUs come from. `attributes` is the entry of nothing once the OS has refused it.
+  const AttributesEntry * attributes = nullptr;
   const AttributesEntry * cpus = nullptr;
   SetHook in_group;                          // of GroupQueue::callbacks, while jobs wait
   intrusive::list_member_hook<> in_waiting;  // of Ready::waiting_, then
@@ -170,13 +170,13 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   /// With a budget: what its jobs get when they are demoted.
   const AttributesEntry & background() const noexcept;
   /// In the order of its group. Where the group has a budget, the callbacks are demoted together, and that order stays.
-  const AttributesEntry & policy_in_group() const noexcept;
+  const AttributesEntry & attributes_in_group() const noexcept;
   /// Beside callbacks of other groups. Only while jobs wait.
   Urgency urgency_now() const noexcept;
   /// What its waiting jobs ask for now.
-  const AttributesEntry & policy_now() const noexcept
+  const AttributesEntry & attributes_now() const noexcept
   {
-    return budget && is_demoted() ? background() : *policy;
+    return budget && is_demoted() ? background() : *attributes;
   }
   /// Where such a job would stand in line. A simulated clock stands still and jumps: what it makes due comes after what
   /// was there before the jump, however long ago the release is on that clock.
@@ -190,9 +190,9 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   bool is_short() const noexcept
   {
     constexpr uint32_t kShort_ns = 25'000;
-    return usual_ns <= kShort_ns && policy->asked.policy == SchedulingPolicy::kUnchanged &&
-           policy->level < kFirstStrictLevel && !cpus->asks_for_cpus && priority == 0 && !budget &&
-           inherits_deadlines() && !stamps;
+    return usual_ns <= kShort_ns && attributes->asked.policy == SchedulingPolicy::kUnchanged &&
+           attributes->level < kFirstStrictLevel && !cpus->asks_for_cpus && priority == 0 &&
+           !budget && inherits_deadlines() && !stamps;
   }
   void keep_usual(Duration took) noexcept
   {
@@ -218,7 +218,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   /// What a thread needs that runs the job which is next. Only while jobs wait.
   Demand demand() const noexcept
   {
-    const AttributesEntry & now = policy_now();
+    const AttributesEntry & now = attributes_now();
     return {&now, cpus, now.is_ext() ? time_point_of(urgency.os_deadline_ns) : kNever};
   }
 };

@@ -85,19 +85,19 @@ struct AttributesEntry
 /// come from different entries.
 struct Demand
 {
-  const AttributesEntry * policy = nullptr;
+  const AttributesEntry * attributes = nullptr;
   const AttributesEntry * cpus = nullptr;
-  TimePoint deadline = kNever;  ///< of the job, if `policy` is ext; else kNever
+  TimePoint deadline = kNever;  ///< of the job, if `attributes` are ext; else kNever
   bool rests = false;           ///< ext: the thread has no job
 
-  uint32_t level() const noexcept { return policy->level; }
+  uint32_t level() const noexcept { return attributes->level; }
   int64_t os_deadline_ns() const noexcept
   {
-    return policy->is_ext() ? nanoseconds_of(deadline) : policy->relative_deadline_ns;
+    return attributes->is_ext() ? nanoseconds_of(deadline) : attributes->relative_deadline_ns;
   }
   friend bool operator==(const Demand & a, const Demand & b) noexcept
   {
-    return a.policy == b.policy && a.cpus == b.cpus && a.deadline == b.deadline &&
+    return a.attributes == b.attributes && a.cpus == b.cpus && a.deadline == b.deadline &&
            a.rests == b.rests;
   }
   friend bool operator!=(const Demand & a, const Demand & b) noexcept { return !(a == b); }

@@ -20,10 +20,10 @@ bool suffices(const Worker & worker, const Demand & needed) noexcept
 bool has_exactly(const Worker & worker, const Demand & needed) noexcept
 {
   const Demand & decided = worker.urgency.decided();
-  const bool is_like = decided.policy->asked.policy != SchedulingPolicy::kDeadline &&
+  const bool is_like = decided.attributes->asked.policy != SchedulingPolicy::kDeadline &&
                        !outranks(decided, needed) && !outranks(needed, decided);
   return worker.is_left_alone || (worker.urgency.is_settled() && same_cpus(decided, needed) &&
-                                  (decided.policy == needed.policy || is_like));
+                                  (decided.attributes == needed.attributes || is_like));
 }
 
 std::size_t Lane::coming_for(const Demand & needed) const noexcept
@@ -41,17 +41,17 @@ Worker & Lane::choose(const Demand & wanted) noexcept
   const auto looking = std::find_if(idle.begin(), idle.end(), [&wanted](const Worker & worker) {
     return worker.looks.load(std::memory_order_relaxed) &&
            same_cpus(worker.urgency.decided(), wanted) &&
-           (!wanted.policy->is_ext() || worker.has_slot);
+           (!wanted.attributes->is_ext() || worker.has_slot);
   });
   if (looking != idle.end()) {
     return *looking;
   }
   // A thread without a slot takes an ext job only if none with a slot is left.
-  const bool needs_slot = wanted.policy->is_ext();
+  const bool needs_slot = wanted.attributes->is_ext();
   for (const bool covers : {false, true}) {
     const auto ready_made = std::find_if(idle.begin(), idle.end(), [&](const Worker & worker) {
       return covers == (worker.covers != nullptr) &&
-             worker.urgency.decided().policy == wanted.policy &&
+             worker.urgency.decided().attributes == wanted.attributes &&
              same_cpus(worker.urgency.decided(), wanted);
     });
     if (ready_made != idle.end()) {
@@ -223,7 +223,7 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Section & se
   // does that; the same if it may not run where the job may: its own CPU may be busy for long. To make itself less
   // urgent is the worker's own business. A sleeper has no deadline: it is always given one.
   const bool raise =
-    wanted.policy->is_ext() ? worker.has_slot : !suffices(worker.urgency.decided(), wanted);
+    wanted.attributes->is_ext() ? worker.has_slot : !suffices(worker.urgency.decided(), wanted);
   if (raise && !worker.is_left_alone) {
     worker.urgency.decide(wanted);
   }
@@ -269,7 +269,7 @@ void Dispatch::lend_to_coming(Lane & lane, const Demand & wanted, Section & sect
     return;
   }
   for (Worker & worker : lane.coming) {
-    if (!worker.is_left_alone && (!wanted.policy->is_ext() || worker.has_slot)) {
+    if (!worker.is_left_alone && (!wanted.attributes->is_ext() || worker.has_slot)) {
       worker.urgency.decide(wanted);
       section.settle(worker);
       return;
@@ -372,7 +372,8 @@ void Dispatch::give_back_by_coming(Lane & lane, Section & section) noexcept
   for (Worker & worker : lane.coming) {
     const Demand & decided = worker.urgency.decided();
     if (
-      decided.policy->is_ext() && !decided.rests && decided.deadline < next && section.has_room()) {
+      decided.attributes->is_ext() && !decided.rests && decided.deadline < next &&
+      section.has_room()) {
       Demand later = decided;
       later.deadline = next;
       worker.urgency.decide(later);
@@ -385,9 +386,9 @@ void Dispatch::give_back_by_coming(Lane & lane, Section & section) noexcept
 void Dispatch::add(const GroupQueue & waits, const Worker & to, Demand * needed) noexcept
 {
   const Demand waiting = waits.first().demand();
-  const bool can_be_lent = !waiting.policy->is_ext() || to.has_slot;
+  const bool can_be_lent = !waiting.attributes->is_ext() || to.has_slot;
   if (can_be_lent && outranks(waiting, *needed)) {
-    needed->policy = waiting.policy;
+    needed->attributes = waiting.attributes;
     needed->deadline = waiting.deadline;
   }
 }
@@ -396,7 +397,7 @@ Demand Dispatch::needs(const Worker & worker) noexcept
 {
   Demand needed = worker.job_demand;
   if (worker.callback->is_demoted()) {
-    needed.policy = worker.callback->budget->background;
+    needed.attributes = worker.callback->budget->background;
     needed.deadline = kNever;
   }
   const GroupNode & group = *worker.callback->queue->group;

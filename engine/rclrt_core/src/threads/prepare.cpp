@@ -114,9 +114,9 @@ Status try_on(Engine::Impl & engine, const AttributesEntry & entry, const std::s
   const Engine::Impl::Lock lock(*engine.mutex);
   for (const auto & other : engine.callbacks) {
     CallbackNode & callback = *other.second;
-    if (callback.policy == &entry) {
+    if (callback.attributes == &entry) {
       engine.ready.change(callback, [&] {
-        callback.policy = error_without_cpus == 0 ? &entry : &nothing;
+        callback.attributes = error_without_cpus == 0 ? &entry : &nothing;
         callback.cpus = &nothing;
       });
     }
@@ -130,7 +130,7 @@ Status probe(Engine::Impl & engine)
   const Engine::Impl::Lock configuration_lock(*engine.configuration);
   std::map<const AttributesEntry *, std::string> asked;
   for (const auto & entry : engine.callbacks) {
-    asked.emplace(entry.second->policy, entry.second->name());
+    asked.emplace(entry.second->attributes, entry.second->name());
   }
   asked.emplace(&engine.table.intern(engine.timer_thread), "the timer thread");
   if (engine.accounts.any()) {
@@ -180,7 +180,7 @@ Status Engine::Impl::prepare()
           &accounts.background();  // allocates, before anything runs
       }
       ready.change(*entry.second, [] {});  // urgencies depend on the base
-      wants_realtime |= entry.second->policy->level >= kFirstStrictLevel;
+      wants_realtime |= entry.second->attributes->level >= kFirstStrictLevel;
     }
   }
   {
@@ -213,7 +213,7 @@ Status Engine::Impl::check_slots() const
   const Lock lock(*mutex);  // no job has run yet
   for (const auto & entry : callbacks) {
     const CallbackNode & callback = *entry.second;
-    if (!callback.policy->is_ext()) {
+    if (!callback.attributes->is_ext()) {
       continue;
     }
     for (const auto & worker : life.workers()) {

@@ -128,8 +128,9 @@ int ThreadUrgency::settle_to(const Demand & to, Afterwards * afterwards) noexcep
     in_force_ = to;  // for when the loan is given back
     return 0;
   }
-  const bool had_deadline = in_deadline_class_ && in_force_.policy->is_ext() && !in_force_.rests;
-  Attributes asked = to.policy->complete;
+  const bool had_deadline =
+    in_deadline_class_ && in_force_.attributes->is_ext() && !in_force_.rests;
+  Attributes asked = to.attributes->complete;
   asked.cpu_affinity = moves ? to.cpus->complete.cpu_affinity : CpuSet();
   // The OS makes a thread SCHED_DEADLINE only if it may run on all CPUs of where it is already.
   CpuSet move_to;
@@ -137,7 +138,7 @@ int ThreadUrgency::settle_to(const Demand & to, Afterwards * afterwards) noexcep
     std::swap(asked.cpu_affinity, move_to);
   }
   int error = 0;
-  if (to.policy->is_ext() && to.rests) {
+  if (to.attributes->is_ext() && to.rests) {
     if (in_deadline_class_) {
       deadlines_->stop(slot_);
     }
@@ -257,7 +258,7 @@ void ThreadUrgency::give_back() noexcept
     const std::lock_guard<Mutex> lock(*mutex_);
     if (std::exchange(has_loan_, false)) {
       const bool had_deadline = in_deadline_class_;
-      Attributes own = in_force_.policy->complete;
+      Attributes own = in_force_.attributes->complete;
       own.cpu_affinity = CpuSet();
       apply(own, in_force_.deadline);  // it was granted before
       is_later = had_deadline && in_deadline_class_;

@@ -61,7 +61,7 @@ void Worker::decide_first(const AttributesEntry & rest) noexcept
 int Worker::settle_first(const AttributesEntry & rest) noexcept
 {
   const ThreadUrgency::Outcome outcome = urgency.settle_itself();
-  const bool is_of_first = outcome.wanted.policy == &rest && outcome.wanted.cpus == &rest;
+  const bool is_of_first = outcome.wanted.attributes == &rest && outcome.wanted.cpus == &rest;
   // Else a job has been given to it, and asks for itself.
   const int error = is_of_first ? outcome.error : 0;
   return urgency.take_left_out() ? kCpusLeftOut : error;
@@ -356,7 +356,7 @@ bool Engine::run_one(TimePoint until, uint64_t before_sequence)
     impl_->release_all_due(section);
     if (CallbackNode * const best = Dispatch::next_before(impl_->lanes.all(), before_sequence)) {
       impl_->bind(worker, *best);
-      const bool goes_without = worker.callback->policy != &impl_->table.nothing() ||
+      const bool goes_without = worker.callback->attributes != &impl_->table.nothing() ||
                                 worker.callback->cpus != &impl_->table.nothing();
       if (goes_without && !std::exchange(impl_->told_of_visitor, true)) {
         section.unlock();

@@ -25,7 +25,9 @@ constexpr uint8_t kMeasuredJobs = 16;
 bool gives_way(const Worker & worker, const CallbackNode & next) noexcept
 {
   const Demand & decided = worker.urgency.decided();
-  if (decided.policy == next.policy || next.policy->is_ext() || decided.policy->is_ext()) {
+  if (
+    decided.attributes == next.attributes || next.attributes->is_ext() ||
+    decided.attributes->is_ext()) {
     return false;
   }
   const Demand wanted = next.demand();
@@ -35,7 +37,7 @@ bool gives_way(const Worker & worker, const CallbackNode & next) noexcept
 
 Finding refusal(const Worker & worker, const Demand & asked, int error)
 {
-  Attributes refused = asked.policy->asked;
+  Attributes refused = asked.attributes->asked;
   refused.cpu_affinity = asked.cpus->asked.cpu_affinity;
   return worker.platform.explain(worker.callback->name(), refused, error);
 }
@@ -70,7 +72,7 @@ void Engine::Impl::sleep(
   Demand rest = worker.urgency.decided();
   if (look.any() && !worker.is_left_alone) {
     worker.urgency.decide({&table.nothing(), rest.cpus});  // gives way to all that works
-  } else if (rest.policy->is_ext()) {
+  } else if (rest.attributes->is_ext()) {
     rest.deadline = kNever;
     rest.rests = true;
     worker.urgency.decide(rest);
@@ -142,8 +144,9 @@ void Engine::Impl::bind(Worker & worker, CallbackNode & callback) noexcept
   worker.is_measured = callback.measured_jobs > 0;
   worker.fan_in();
   worker.job_demand = {
-    callback.policy, callback.cpus, callback.policy->is_ext() ? worker.job.deadline : kNever};
-  if (callback.policy->is_ext() && worker.asked_for_slot && !worker.has_slot) {
+    callback.attributes, callback.cpus,
+    callback.attributes->is_ext() ? worker.job.deadline : kNever};
+  if (callback.attributes->is_ext() && worker.asked_for_slot && !worker.has_slot) {
     // The thread has no slot and said so when it began. Its job goes without; other threads have one.
     worker.job_demand = {&table.nothing(), &table.nothing()};
   }
@@ -187,15 +190,15 @@ bool Engine::Impl::decide_less(Worker & worker, const ThreadUrgency::Outcome & r
       worker.urgency.decide(asked);
     } else {
       const bool is_for_cpus =
-        refused.error == EINVAL && asked.policy != &nothing && asked.cpus->asks_for_cpus;
-      worker.job_demand =
-        is_for_cpus ? Demand{asked.policy, &nothing, asked.deadline} : Demand{&nothing, &nothing};
+        refused.error == EINVAL && asked.attributes != &nothing && asked.cpus->asks_for_cpus;
+      worker.job_demand = is_for_cpus ? Demand{asked.attributes, &nothing, asked.deadline}
+                                      : Demand{&nothing, &nothing};
       const bool passes = refused.error == ENOSPC;  // for this job only
       is_told = !passes || !std::exchange(told_of_no_room, true);
       CallbackNode & callback = *worker.callback;
-      if (!passes && callback.policy == asked.policy && callback.cpus == asked.cpus) {
+      if (!passes && callback.attributes == asked.attributes && callback.cpus == asked.cpus) {
         ready.change(callback, [&] {
-          callback.policy = worker.job_demand.policy;
+          callback.attributes = worker.job_demand.attributes;
           callback.cpus = worker.job_demand.cpus;
         });
       }
@@ -284,8 +287,8 @@ Ran Engine::Impl::run(Worker & worker) noexcept
     record.message = worker.message;
     record.outcome = static_cast<uint8_t>(outcome);
     if (!worker.is_left_alone) {  // entries do not change while threads of the engine exist
-      record.policy = worker.job_demand.policy->policy_in_trace;
-      record.priority = worker.job_demand.policy->priority_in_trace;
+      record.policy = worker.job_demand.attributes->policy_in_trace;
+      record.priority = worker.job_demand.attributes->priority_in_trace;
       record.cpus = worker.job_demand.cpus->cpus_in_trace;
     }
     worker.ring.push(record);
@@ -405,7 +408,7 @@ void Engine::Impl::work(Worker & worker) noexcept
         is_idle ? clocks.to_cover(worker, dispatch.cpus(), worker.ran_timer && !is_refused)
                 : nullptr;
       const Demand needed =
-        timer ? Demand{timer->callback->policy, timer->callback->cpus} : Demand();
+        timer ? Demand{timer->callback->attributes, timer->callback->cpus} : Demand();
       if (timer && !has_exactly(worker, needed)) {
         is_refused = become(worker, needed, section) != 0;
         continue;

@@ -88,9 +88,9 @@ TimerNode * TimerClocks::to_cover(
     const CallbackNode & callback = *timer.callback;
     // A thread does not reserve CPU time before it needs it.
     const bool can_change =
-      may_change && callback.policy->asked.policy != SchedulingPolicy::kDeadline;
-    return callback.queue->lane == lane && !callback.policy->is_ext() &&
-           (can_change || has_exactly(worker, {callback.policy, callback.cpus}));
+      may_change && callback.attributes->asked.policy != SchedulingPolicy::kDeadline;
+    return callback.queue->lane == lane && !callback.attributes->is_ext() &&
+           (can_change || has_exactly(worker, {callback.attributes, callback.cpus}));
   });
 }
 
@@ -128,8 +128,8 @@ TimerNode * TimerClocks::due(ClockState & clock, int64_t now_ns, const Worker * 
   }
   const auto is_its = [worker](const TimerNode & timer) {
     const CallbackNode & callback = *timer.callback;
-    return callback.queue->lane == worker->lane && !callback.policy->is_ext() &&
-           suffices(*worker, {callback.policy, callback.cpus});
+    return callback.queue->lane == worker->lane && !callback.attributes->is_ext() &&
+           suffices(*worker, {callback.attributes, callback.cpus});
   };
   TimerNode * const timer = clock.queue.find(now_ns, kMaxDue, is_its);
   return timer ? timer : clock.queue.find_covered(now_ns - kToWake.count(), kMaxDue, is_its);
