@@ -6,7 +6,9 @@
     tools/check_words.py [ROOT]
 
 The glossary's table "say | not" has the names that neither pages nor the texts and comments of
-sources use; code in pages may, and identifiers. A comment begins with what it speaks of, not with
+sources use; code in pages may, and identifiers. Its table "name in C++ | only" has names with one
+meaning in `src` and `include` of `engine` and `ros`: the class of all that is named so, or the
+folders in which the name occurs. A comment begins with what it speaks of, not with
 "Of" or "The same", and "who" refers to a word before it. A link between pages needs its file and
 its heading, a table its head, a block of code its language: `sh`, each line of which is for a
 shell, or `console`, where lines with `$ ` are and the others are what it prints. The page of the
@@ -44,6 +46,7 @@ BLOCK = re.compile(r"^ *```(.*)\n((?s:.*?))^ *```$", re.M)
 LANGUAGES = (
     "c", "cmake", "console", "cpp", "dockerfile", "ini", "mermaid", "python", "sh", "text", "yaml",
 )  # fmt: skip
+OF_ONE_MEANING = re.compile(r"(engine|ros)/\w+/(src|include)/.+pp")
 HEADLESS_ROW = re.compile(r"(?:^|\n)\n\|.*\n(?!\|[ :|-]+\n)")
 
 
@@ -54,9 +57,13 @@ def _blank(match: re.Match[str]) -> str:
 
 def _names_not_used(glossary: str) -> Iterator[tuple[str, str]]:
     """Yield what to say, and what not, from the table with that head."""
-    table = glossary.partition("| say | not |\n")[2].partition("\n\n")[0]
-    for say, names in re.findall(r"^\| (.+?) \| (.+?) \|$", table, re.M):
+    for say, names in _rows(glossary, "| say | not |\n"):
         yield from ((say, name.strip()) for name in names.split(","))
+
+
+def _rows(glossary: str, head: str) -> list[tuple[str, str]]:
+    table = glossary.partition(head)[2].partition("\n\n")[0]
+    return re.findall(r"^\| (.+?) \| (.+?) \|$", table, re.M)
 
 
 @cache
@@ -87,6 +94,7 @@ def check(root: Path, pages: list[Path], sources: list[Path]) -> Iterator[str]:
     names = list(_names_not_used(glossary.read_text("utf-8")))
     if not names:
         yield f"{GLOSSARY}: has no table 'say | not'"
+    meanings = _rows(glossary.read_text("utf-8"), "| name in C++ | only |\n")
     for page in pages:
         text = FENCED.sub(_blank, page.read_text("utf-8"))
         prose = re.sub(r"`[^`]*`", _blank, text)
@@ -107,6 +115,21 @@ def check(root: Path, pages: list[Path], sources: list[Path]) -> Iterator[str]:
         text = source.read_text("utf-8")
         yield from _wrong_names(source.relative_to(root), text, names)
         yield from _headless(source.relative_to(root), text)
+        if OF_ONE_MEANING.fullmatch(str(source.relative_to(root))):
+            yield from _second_meanings(source.relative_to(root), text, meanings)
+
+
+def _second_meanings(where: Path, text: str, meanings: list[tuple[str, str]]) -> Iterator[str]:
+    for name, only in meanings:
+        if "/" not in only:
+            search = rf"\b(?!{only}\b)[A-Z]\w*>?(?: const)?[ &*]+{name}(?=\s*[;,={{)])"
+        elif str(where).startswith(tuple(only.split(", "))):
+            continue
+        else:
+            search = rf"(?i){name}(?!dog)"
+        for match in re.finditer(search, text):
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{where}:{line}: '{match[0]}': {name} is for {only} only, see {GLOSSARY}"
 
 
 def _wrong_keys(page: str, known: set[str]) -> Iterator[str]:

@@ -225,7 +225,19 @@ def test_an_entry_without_its_mutex_is_named(tree: Path) -> None:
     assert "scheduling.cpp needs no entry any more" in text
 
 
-GLOSSARY = "# G\n\n| say | not |\n|---|---|\n| timer thread | clock thread, ticker |\n\nend\n"
+GLOSSARY = """# G
+
+| say | not |
+|---|---|
+| timer thread | clock thread, ticker |
+
+| name in C++ | only |
+|---|---|
+| ticket | Ticket |
+| guard | ros/b, ros/c |
+
+end
+"""
 
 
 LANGUAGES = (
@@ -288,6 +300,25 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, says: s
 def test_sources_are_checked_as_well(tmp_path: Path, text: str, word: str, says: str) -> None:
     (tmp_path / "a.cpp").write_text(text.replace("@", word))
     assert page(tmp_path, "") == (1, f"a.cpp:{says.replace('@', word)}\n")
+
+
+@pytest.mark.parametrize(
+    ("folder", "text", "says"),
+    [
+        ("engine/a/src", "a::Order ticket = 0;\n", "'Order ticket': ticket is for Ticket"),
+        ("engine/a/src", "f(const Order & ticket)\n", "'Order & ticket': ticket is for Ticket"),
+        ("ros/a/include", "optional<Order> ticket;\n", "'Order> ticket': ticket is for Ticket"),
+        ("engine/a/src", "int a;  // Guards.\n", "'Guard': guard is for ros/b, ros/c"),
+        ("engine/a/src", "const Ticket * ticket;\nint ticket;\nOrder ticketed;\n", ""),
+        ("ros/c/src", "Guard guard;\n", ""),
+        ("ros/a/test", "Guard guard;\nOrder ticket;\n", ""),
+    ],
+)
+def test_a_name_has_no_second_meaning(tmp_path: Path, folder: str, text: str, says: str) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "a.hpp").write_text(text)
+    told = f"{folder}/a.hpp:1: {says} only, see docs/glossary.md\n"
+    assert page(tmp_path, "") == ((1, told) if says else (0, "words: 2 pages, none wrong\n"))
 
 
 def test_what_may_begin_a_comment_or_follow_a_preposition(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ void check(const rclrt_core::Status & status)
 rclrt_core::Attributes fifo(int priority)
 {
   rclrt_core::Attributes attributes;
-  attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
   attributes.priority = priority;
   return attributes;
 }

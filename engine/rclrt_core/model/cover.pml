@@ -1,7 +1,7 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * How a timer is covered (timers/timer_watch.hpp; in src: timer_clocks.cpp: cover, uncover; settle.cpp: Section::unlock;
+ * How a timer is covered (timers/timer_alarm.hpp; in src: timer_clocks.cpp: cover, uncover; settle.cpp: Section::unlock;
  * worker.cpp: sleep, execute, work; timers.cpp: release_covered; dispatch.cpp: take_from_sleep, wake_too), checked in every
  * interleaving. The steps of sleeping and waking are those of hand_over.pml.
  *
@@ -165,7 +165,7 @@ inline release()
 #define NEXT_RELEASE (covered_by != NOBODY -> LATEST : due)
 #endif
 
-/* TimerWatch::set(), which has a lock of its own: one step. */
+/* TimerAlarm::set(), which has a lock of its own: one step. */
 inline set_alarm()
 {
 #ifdef SETS_OLD

@@ -202,8 +202,8 @@ void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
     callback.priority = publisher.job.priority;
     const AttributesEntry & theirs = *publisher.callback->attributes;
     if (
-      is_fixed_priority(theirs.complete.policy) &&
-      is_fixed_priority(callback.attributes->complete.policy) &&
+      is_fixed_priority(theirs.complete.scheduling_policy) &&
+      is_fixed_priority(callback.attributes->complete.scheduling_policy) &&
       theirs.level > callback.attributes->level) {
       callback.attributes = &theirs;
     }
@@ -379,7 +379,7 @@ Status Engine::set_deadline_scheduler(std::shared_ptr<DeadlineScheduler> deadlin
       }
     }
   }
-  return impl_->budgets.is_watched() ? impl_->accounts.watch() : Status();
+  return impl_->budgets.is_enforced() ? impl_->accounts.enforce() : Status();
 }
 std::shared_ptr<DeadlineScheduler> Engine::deadline_scheduler() const
 {

@@ -147,7 +147,7 @@ public:
 
   // spin.cpp
   Status start_threads();
-  Status start_thread(const std::shared_ptr<Worker> & worker, const AttributesEntry & first);
+  Status start_thread(const std::shared_ptr<Worker> & worker, const AttributesEntry & first_rest);
   void enter_deadlines(Worker & worker);
   Status grow(Lane & lane);
   std::shared_ptr<Worker> join_in();

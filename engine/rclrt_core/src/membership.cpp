@@ -110,7 +110,7 @@ const AttributesEntry & asked_by(
   AttributeTable & table, const Attributes & own, const GroupNode & group)
 {
   Attributes wanted = own;
-  if (wanted.policy == SchedulingPolicy::kUnchanged) {
+  if (wanted.scheduling_policy == SchedulingPolicy::kUnchanged) {
     wanted = group.options().attributes;
     if (!own.cpu_affinity.empty()) {
       wanted.cpu_affinity = own.cpu_affinity;
@@ -121,7 +121,7 @@ const AttributesEntry & asked_by(
 
 Status refuse_two_budgets(const AttributesEntry & asked, const std::string & subject)
 {
-  return asked.asked.policy == SchedulingPolicy::kDeadline
+  return asked.asked.scheduling_policy == SchedulingPolicy::kDeadline
            ? Status::error(
                subject +
                ": SCHED_DEADLINE has a budget already, its runtime and period; remove the "
@@ -306,10 +306,10 @@ Status Engine::Impl::add_callback(
   if (options.trace_memory) {
     options.trace_memory->add(traced(*node));
   }
-  if (life.has_threads() && (has_budget || budgets.is_watched())) {
-    const Status watched = accounts.watch();
-    if (!watched.ok()) {
-      findings.add({subject, "its budget is not watched: " + watched.message(), 0, ""});
+  if (life.has_threads() && (has_budget || budgets.is_enforced())) {
+    const Status enforced = accounts.enforce();
+    if (!enforced.ok()) {
+      findings.add({subject, "its budget is not enforced: " + enforced.message(), 0, ""});
     }
   }
   if (timer && timer->autostart) {
@@ -404,7 +404,7 @@ Status Engine::set_attributes(const std::shared_ptr<Callback> & callback, const 
       impl_->clocks.uncover(*node->timer->covered_by, section);
     }
   }
-  return impl_->budgets.is_watched() ? impl_->accounts.watch() : Status();
+  return impl_->budgets.is_enforced() ? impl_->accounts.enforce() : Status();
 }
 
 Status Engine::set_timer_thread(const Attributes & wanted)
@@ -413,7 +413,7 @@ Status Engine::set_timer_thread(const Attributes & wanted)
   if (!valid.ok()) {
     return valid;
   }
-  if (wanted.policy == SchedulingPolicy::kExt) {
+  if (wanted.scheduling_policy == SchedulingPolicy::kExt) {
     return Status::error(Impl::kTimerThreadExt);
   }
   std::shared_ptr<Worker> driver;

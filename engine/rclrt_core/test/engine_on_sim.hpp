@@ -37,7 +37,7 @@ inline TimePoint at_ms(int64_t ms) { return TimePoint(milliseconds(ms)); }
 inline Attributes fifo(int priority)
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
   attributes.priority = priority;
   return attributes;
 }
@@ -45,7 +45,7 @@ inline Attributes fifo(int priority)
 inline Attributes with_policy(SchedulingPolicy policy)
 {
   Attributes attributes;
-  attributes.policy = policy;
+  attributes.scheduling_policy = policy;
   return attributes;
 }
 
@@ -165,7 +165,7 @@ public:
     const std::string & name, int64_t deadline_ms, int64_t work_ms, const Budget & budget = {})
   {
     CallbackOptions options = callback_options(name, milliseconds(work_ms));
-    options.attributes.policy = SchedulingPolicy::kExt;
+    options.attributes.scheduling_policy = SchedulingPolicy::kExt;
     options.relative_deadline = milliseconds(deadline_ms);
     options.budget = budget;
     return options;
@@ -285,8 +285,8 @@ public:
     ThreadOptions options;
     options.name = name;
     options.attributes = attributes;
-    if (attributes.policy == SchedulingPolicy::kUnchanged) {
-      options.attributes.policy = SchedulingPolicy::kOther;
+    if (attributes.scheduling_policy == SchedulingPolicy::kUnchanged) {
+      options.attributes.scheduling_policy = SchedulingPolicy::kOther;
     }
     const Status status = sim.start_thread(options, std::move(body), {}, thread);
     EXPECT_TRUE(status.ok()) << status.message();
@@ -378,7 +378,7 @@ public:
 private:
   static EngineOptions with_urgent_timers(EngineOptions options)
   {
-    if (options.timer_thread.policy == SchedulingPolicy::kUnchanged) {
+    if (options.timer_thread.scheduling_policy == SchedulingPolicy::kUnchanged) {
       options.timer_thread = fifo(97);
     }
     return options;

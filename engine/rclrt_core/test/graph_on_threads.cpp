@@ -193,7 +193,7 @@ std::map<std::string, Node *> nodes;
 rclrt_core::Attributes fifo(int priority)
 {
   rclrt_core::Attributes attributes;
-  attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
   attributes.priority = priority;
   return attributes;
 }

@@ -125,12 +125,12 @@ inline void add(EngineOnSim & engine, std::istream & words)
      }},
     {"ext",
      [&] {
-       options.attributes.policy = SchedulingPolicy::kExt;
+       options.attributes.scheduling_policy = SchedulingPolicy::kExt;
        options.relative_deadline = milliseconds(next<int64_t>(words));
      }},
     {"nice",
      [&] {
-       options.attributes.policy = SchedulingPolicy::kOther;
+       options.attributes.scheduling_policy = SchedulingPolicy::kOther;
        options.attributes.nice = next<int>(words);
      }},
     {"inherits", [&] { options.inherit_priority = true; }},

@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 inline Attributes fifo(int priority, const std::vector<int> & cpus = {})
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
   attributes.priority = priority;
   attributes.cpu_affinity = CpuSet(cpus);
   return attributes;
@@ -37,7 +37,7 @@ inline Attributes fifo(int priority, const std::vector<int> & cpus = {})
 inline Attributes other(int nice)
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kOther;
+  attributes.scheduling_policy = SchedulingPolicy::kOther;
   attributes.nice = nice;
   return attributes;
 }
@@ -87,7 +87,7 @@ protected:
 ///            perhaps: on CPU. "main" has none, and begins when the others are there. Steps:
 ///            at MS, sleep MS, work MS, lock M, unlock M, with M MS (lock, work, unlock) where M is first or second, wait WORD,
 ///            set WORD, wake WORD, apply NAME PRIORITY, move CPU, read NAME, say TEXT,
-///            watch, seen
+///            meter, seen
 ///   schedule as SimPlatform::schedule() has it, joined by ", "; empty: whatever it is
 ///   said     "TEXT at MS" of say, "NAME has PRIORITY" of read, "NAME N times preempted" of seen, joined by ", "
 struct SimScene
@@ -157,7 +157,7 @@ private:
     words >> word;
     Attributes attributes = word == "plain" ? Attributes() : other(5);
     if (word == "idle") {
-      attributes.policy = SchedulingPolicy::kIdle;
+      attributes.scheduling_policy = SchedulingPolicy::kIdle;
       attributes.nice = 0;
     } else if (std::isdigit(word[0]) != 0) {
       attributes = fifo(std::stoi(word));
@@ -179,7 +179,7 @@ private:
     std::string said;
     const auto tell = [&](const std::string & text) { said += (said.empty() ? "" : ", ") + text; };
     const auto run_thread = [&](const std::string & name, const std::string & steps) {
-      CpuWatch watch;
+      CpuMeter meter;
       const std::map<std::string, std::function<void(std::istream &)>> known = {
         {"at", [&](auto & words) { platform->sleep_until(TimePoint(ms_of(words))); }},
         {"sleep", [&](auto & words) { platform->sleep_for(ms_of(words)); }},
@@ -231,9 +231,9 @@ private:
                      .count();
            tell(text.str());
          }},
-        {"watch", [&](auto &) { watch = platform->watch_cpu(true); }},
+        {"meter", [&](auto &) { meter = platform->start_meter(true); }},
         {"seen", [&](auto &) {
-           const CpuUse use = platform->end_watch(watch);
+           const CpuUse use = platform->read_meter(meter);
            EXPECT_EQ(use.has_kept, use.preemptions == 0);
            tell(name + " " + std::to_string(use.preemptions) + " times preempted");
          }}};

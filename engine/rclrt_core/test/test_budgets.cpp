@@ -67,7 +67,7 @@ TEST(Budget, decides_who_runs_when)
   });
 }
 
-/// Calls it each time before the thread that watches budgets sleeps.
+/// Calls it each time before the thread that enforces budgets sleeps.
 void at_each_look(EngineOnSim & scene, std::function<void()> look)
 {
   scene.sim.set_hook(
@@ -167,7 +167,7 @@ TEST(Budget, another_callback_of_the_group_lends_what_it_needs_and_no_more)
       "4-9ms cpu0 rclrt worker 2", "9-16ms cpu0 rclrt worker 0", "16-21ms cpu0 rclrt worker 2"}));
 }
 
-TEST(Budget, is_whole_for_a_job_that_begins_before_the_watch_has_looked)
+TEST(Budget, is_whole_for_a_job_that_begins_before_the_enforcer_has_looked)
 {
   EngineOnSim scene;
   scene.add(scene.fifo_callback("a", 3, 80, budget(2, 10)));
@@ -198,9 +198,9 @@ TEST(Budget, holds_where_locks_are_preempted_and_calls_take_time)
   EXPECT_EQ(scene.statistics("tick").skipped, 0U);
 }
 
-// ---- The watch
+// ---- The enforcer
 
-TEST(Budget, is_watched_by_a_thread_just_above_the_callback_and_by_none_if_there_is_no_budget)
+TEST(Budget, is_enforced_by_a_thread_just_above_the_callback_and_by_none_if_there_is_no_budget)
 {
   for (const bool has_budget : {true, false}) {
     EngineOnSim scene;
@@ -217,7 +217,7 @@ TEST(Budget, is_watched_by_a_thread_just_above_the_callback_and_by_none_if_there
   }
 }
 
-TEST(Budget, of_a_callback_that_inherits_is_watched_from_above_all_others)
+TEST(Budget, of_a_callback_that_inherits_is_enforced_from_above_all_others)
 {
   EngineOnSim scene;
   CallbackOptions a = scene.fifo_callback("a", 1, 33, budget(2, 10));
@@ -234,7 +234,7 @@ TEST(Budget, of_a_callback_that_inherits_is_watched_from_above_all_others)
   EXPECT_EQ(priority, 56);
 }
 
-TEST(Budget, is_watched_from_above_the_deadlines_that_a_scheduler_orders_from_now_on)
+TEST(Budget, is_enforced_from_above_the_deadlines_that_a_scheduler_orders_from_now_on)
 {
   EngineOnSim scene;
   CallbackOptions a = scene.ext_callback("a", 0, 20, budget(2, 100));
@@ -270,7 +270,7 @@ TEST(Budget, is_only_counted_where_attributes_are_off)
   EXPECT_EQ(scene.statistics("a").over_budget, 1U);
   EXPECT_EQ(scene.told().size(), 1U);
   for (const std::string & line : scene.sim.schedule()) {
-    EXPECT_EQ(line.find("rclrt budgets"), std::string::npos) << "nobody watches";
+    EXPECT_EQ(line.find("rclrt budgets"), std::string::npos) << "nobody enforces";
   }
   options.max_threads = 1;
   EngineOnSim queue(options);
@@ -281,14 +281,14 @@ TEST(Budget, is_only_counted_where_attributes_are_off)
     (Lines{"0-0-5 a", "1-5-10 b", "6-10-15 a", "7-15-20 b"}));
 }
 
-TEST(Budget, is_a_finding_or_an_error_if_its_watch_is_refused)
+TEST(Budget, is_a_finding_or_an_error_if_its_enforcer_is_refused)
 {
   for (const AttributesMode mode : {AttributesMode::kPrefer, AttributesMode::kRequire}) {
     EngineOptions options;
     options.attributes_mode = mode;
     EngineOnSim scene(options);
     CallbackOptions a = scene.fifo_callback("a", 1, 80, budget(2, 10));
-    a.attributes.policy = SchedulingPolicy::kRoundRobin;
+    a.attributes.scheduling_policy = SchedulingPolicy::kRoundRobin;
     scene.add(a);
     ASSERT_TRUE(scene.engine.set_timer_thread({}).ok());
     scene.sim.refuse({SchedulingPolicy::kFifo});
@@ -296,7 +296,7 @@ TEST(Budget, is_a_finding_or_an_error_if_its_watch_is_refused)
     EXPECT_EQ(scene.spin_status.ok(), mode == AttributesMode::kPrefer);
     const std::string text =
       mode == AttributesMode::kPrefer ? scene.told().front() : scene.spin_status.message();
-    EXPECT_NE(text.find("the thread that watches budgets"), std::string::npos) << text;
+    EXPECT_NE(text.find("the thread that enforces budgets"), std::string::npos) << text;
   }
 }
 

@@ -209,7 +209,8 @@ struct FewSlotsRun
   {
     for (const auto & [name, callback] : engine.callbacks) {
       EXPECT_EQ(engine.statistics(name).executed, 10u) << name;
-      EXPECT_EQ(engine.engine.attributes(*callback).policy, SchedulingPolicy::kExt) << name;
+      EXPECT_EQ(engine.engine.attributes(*callback).scheduling_policy, SchedulingPolicy::kExt)
+        << name;
     }
   }
 
@@ -380,7 +381,7 @@ public:
   Lines limits;
 };
 
-// With what the watch may be late by. The second job finds 1 ms, and when the watch has demoted it the rest is free.
+// With what the enforcer may be late by. The second job finds 1 ms, and when the enforcer has demoted it the rest is free.
 TEST(EdfOnSim, who_orders_deadlines_is_told_what_is_left_of_the_budget_of_a_job_that_runs)
 {
   for (const OnOverrun reaction : {OnOverrun::kDemote, OnOverrun::kNotify}) {
@@ -391,7 +392,7 @@ TEST(EdfOnSim, who_orders_deadlines_is_told_what_is_left_of_the_budget_of_a_job_
     a.budget = {milliseconds(4), milliseconds(10), reaction};
     engine.add(a, "g");
     engine.run(20, {{2, "a"}, {6, "a"}});
-    Lines & limits = scheduler->limits;  // the watch may have looked, and nothing was new
+    Lines & limits = scheduler->limits;  // the enforcer may have looked, and nothing was new
     limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
     EXPECT_EQ(
       limits, reaction == OnOverrun::kDemote

@@ -44,7 +44,7 @@ std::string why_no_fifo()
 {
   LinuxPlatform platform;
   Attributes fifo;
-  fifo.policy = SchedulingPolicy::kFifo;
+  fifo.scheduling_policy = SchedulingPolicy::kFifo;
   fifo.priority = 50;
   int refused = 0;
   std::thread([&] { refused = platform.apply(platform.current_thread(), fifo); }).join();
@@ -133,7 +133,7 @@ EdfRun run_on_threads(
     }
     CallbackOptions callback;
     callback.name = job.name;
-    callback.attributes.policy = SchedulingPolicy::kExt;
+    callback.attributes.scheduling_policy = SchedulingPolicy::kExt;
     callback.relative_deadline = std::chrono::milliseconds(job.deadline_ms - job.arrival_ms);
     callback.run = [&, &job = job](const Job &) {
       std::size_t parts = 0;

@@ -14,7 +14,7 @@ namespace
 
 struct Observed
 {
-  SchedulingPolicy policy = SchedulingPolicy::kUnchanged;
+  SchedulingPolicy scheduling_policy = SchedulingPolicy::kUnchanged;
   int priority = 0;
   std::vector<int> cpus;
 };
@@ -28,7 +28,7 @@ CallbackOptions observing(
   options.run = [&engine, seen](const Job &) {
     const Attributes in_force = engine.in_force();
     if (seen) {
-      *seen = {in_force.policy, in_force.priority, in_force.cpu_affinity.cpus()};
+      *seen = {in_force.scheduling_policy, in_force.priority, in_force.cpu_affinity.cpus()};
     }
     return true;
   };
@@ -48,10 +48,11 @@ TEST(Attributes, are_in_force_before_the_first_callback_runs_under_every_model)
     engine.add(observing(engine, "real-time", wanted, &real_time));
     engine.add(observing(engine, "plain", {}, &plain));
     engine.run(50, {{1, "real-time"}, {2, "plain"}, {3, "real-time"}, {4, "plain"}});
-    EXPECT_EQ(real_time.policy, SchedulingPolicy::kFifo);
+    EXPECT_EQ(real_time.scheduling_policy, SchedulingPolicy::kFifo);
     EXPECT_EQ(real_time.priority, 33);
     EXPECT_EQ(real_time.cpus, std::vector<int>{1});
-    EXPECT_EQ(plain.policy, SchedulingPolicy::kOther) << "nothing of the previous job is left";
+    EXPECT_EQ(plain.scheduling_policy, SchedulingPolicy::kOther)
+      << "nothing of the previous job is left";
     EXPECT_EQ(plain.cpus, (std::vector<int>{0, 1}));
   }
 }
@@ -130,7 +131,7 @@ struct TwoCpus : EngineOn<MovesWatched>
       options.attributes.cpu_affinity = cpu == 0 && leaves_out ? CpuSet() : CpuSet({cpu});
       add(std::move(options), [this] {
         ran_on.push_back(sim.current_cpu());
-        ran_with.push_back(in_force().policy);
+        ran_with.push_back(in_force().scheduling_policy);
         work(2);
       });
     }
@@ -230,14 +231,14 @@ TEST(Attributes, the_thread_that_spins_gets_its_own_back)
   engine.on_sim([&] {
     std::unique_ptr<Thread> spinner;
     Attributes own;
-    own.policy = SchedulingPolicy::kOther;
+    own.scheduling_policy = SchedulingPolicy::kOther;
     own.nice = 5;
     engine.start(
       "spinner", own,
       [&] {
         EXPECT_TRUE(engine.engine.spin().ok());
         const Attributes after = engine.in_force();
-        EXPECT_EQ(after.policy, SchedulingPolicy::kOther);
+        EXPECT_EQ(after.scheduling_policy, SchedulingPolicy::kOther);
         EXPECT_EQ(after.nice, 5);
       },
       &spinner);
@@ -296,7 +297,7 @@ TEST(Attributes, of_the_thread_that_spins_are_nobodys_own)
   });
   EXPECT_EQ(priorities, (std::map<std::string, int>{{"before", 0}, {"while it spins", 0}}));
   for (const auto & [name, observed] : seen) {
-    EXPECT_EQ(observed.policy, SchedulingPolicy::kFifo) << name;
+    EXPECT_EQ(observed.scheduling_policy, SchedulingPolicy::kFifo) << name;
     EXPECT_EQ(observed.priority, 50) << name;
   }
 }
@@ -360,7 +361,7 @@ TEST(Refusal, is_a_finding_that_names_the_callback_and_it_runs_all_the_same)
     engine.until(10);
     after = engine.sim.counts();
   });
-  EXPECT_EQ(seen.policy, SchedulingPolicy::kOther);
+  EXPECT_EQ(seen.scheduling_policy, SchedulingPolicy::kOther);
   EXPECT_EQ(engine.statistics("a").executed, 2u);
   EXPECT_EQ(after.apply, warm.apply) << "what was refused is not asked for again";
   bool found = false;
@@ -380,7 +381,7 @@ TEST(Refusal, leaves_nothing_of_what_the_thread_had_before)
     engine.until(1);
     engine.sim.refuse({SchedulingPolicy::kRoundRobin});
     Attributes wanted = fifo(10);
-    wanted.policy = SchedulingPolicy::kRoundRobin;
+    wanted.scheduling_policy = SchedulingPolicy::kRoundRobin;
     wanted.cpu_affinity = CpuSet(std::vector<int>{1});
     engine.add(observing(engine, "refused", wanted, &refused));
     engine.notify("first");
@@ -390,7 +391,7 @@ TEST(Refusal, leaves_nothing_of_what_the_thread_had_before)
   });
   EXPECT_EQ(first.priority, 90);
   EXPECT_EQ(engine.engine.findings().size(), 1u);
-  EXPECT_EQ(refused.policy, SchedulingPolicy::kOther);
+  EXPECT_EQ(refused.scheduling_policy, SchedulingPolicy::kOther);
   EXPECT_EQ(refused.cpus, (std::vector<int>{0, 1}));
 }
 
@@ -448,13 +449,13 @@ TEST(Off, never_asks_the_operating_system)
       EXPECT_TRUE(engine.engine.set_timer_thread(fifo(96)).ok());
       threads = engine.engine.threads();
     });
-    EXPECT_EQ(seen.policy, SchedulingPolicy::kOther);
+    EXPECT_EQ(seen.scheduling_policy, SchedulingPolicy::kOther);
     EXPECT_EQ(engine.statistics("b").executed, 3u);
     EXPECT_EQ(engine.sim.counts().apply, 0) << to_string(model);
     EXPECT_FALSE(threads.empty());
     for (const ThreadReport & thread : threads) {
       // Not what they were started with, either.
-      EXPECT_EQ(thread.in_force.policy, SchedulingPolicy::kOther) << thread.name;
+      EXPECT_EQ(thread.in_force.scheduling_policy, SchedulingPolicy::kOther) << thread.name;
     }
     EXPECT_TRUE(engine.engine.findings().empty());
   }

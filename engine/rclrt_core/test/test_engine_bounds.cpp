@@ -210,7 +210,7 @@ std::map<std::string, int> beats(EngineOptions options, int cpus = 2)
       ++counts[thread];
       Attributes in_force;
       test.sim.read_back(test.sim.current_thread(), &in_force);
-      EXPECT_EQ(in_force.policy, SchedulingPolicy::kFifo);
+      EXPECT_EQ(in_force.scheduling_policy, SchedulingPolicy::kFifo);
       EXPECT_EQ(in_force.priority, 1) << "below all jobs";
     }
   });
@@ -241,7 +241,7 @@ TEST(Beat, is_not_there_unless_it_is_asked_for) { EXPECT_TRUE(beats({}).empty())
 TEST(Beat, is_not_there_without_real_time_threads)
 {
   EngineOptions options = every(milliseconds(1));
-  options.timer_thread.policy = SchedulingPolicy::kOther;
+  options.timer_thread.scheduling_policy = SchedulingPolicy::kOther;
   SimPlatform sim(2);
   Engine engine(sim, options);
   bool any = false;
@@ -301,7 +301,7 @@ public:
   int apply(ThreadId thread, const Attributes & attributes) noexcept override
   {
     ++changes[nanoseconds_of(now())][current_thread()];
-    asked.insert(attributes.policy);
+    asked.insert(attributes.scheduling_policy);
     return SimPlatform::apply(thread, attributes);
   }
   using Changes = std::map<int64_t, std::map<ThreadId, int>>;

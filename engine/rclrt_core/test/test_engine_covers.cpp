@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Threads that sleep until the release of a timer (timers/timer_watch.hpp).
+// Threads that sleep until the release of a timer (timers/timer_alarm.hpp).
 
 #include <algorithm>
 #include <vector>

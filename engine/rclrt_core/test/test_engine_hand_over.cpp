@@ -147,7 +147,7 @@ TEST(TimerThread, has_the_attributes_that_were_asked_for_last_also_if_it_was_jus
   const Status run = sim.run([&] {
     std::unique_ptr<Thread> spinner;
     ThreadOptions plain;
-    plain.attributes.policy = SchedulingPolicy::kOther;
+    plain.attributes.scheduling_policy = SchedulingPolicy::kOther;
     ASSERT_TRUE(
       sim.start_thread(plain, [&] { EXPECT_TRUE(engine.spin().ok()); }, {}, &spinner).ok());
     sim.sleep_for(milliseconds(5));
@@ -360,7 +360,9 @@ TEST(ShortJobs, that_ask_for_nothing_wake_one_thread_at_a_time)
   EXPECT_EQ(tiny.ran, 6);
   EXPECT_EQ(Burst(microseconds(30)).wakes(), 4);
   const std::vector<Burst::Change> changes{
-    [](CallbackOptions & options) { options.attributes.policy = SchedulingPolicy::kOther; },
+    [](CallbackOptions & options) {
+      options.attributes.scheduling_policy = SchedulingPolicy::kOther;
+    },
     [](CallbackOptions & options) { options.attributes.cpu_affinity = CpuSet({0, 1, 2}); },
     [](CallbackOptions & options) { options.queue_priority = 5; },
     [](CallbackOptions & options) { options.relative_deadline = milliseconds(5); },

@@ -293,7 +293,7 @@ TEST_P(EngineOnLinux, the_thread_that_spins_is_given_back_whole)
   Engine engine(platform_, prefer);
   CallbackOptions fifo;
   fifo.name = "fifo";
-  fifo.attributes.policy = SchedulingPolicy::kFifo;
+  fifo.attributes.scheduling_policy = SchedulingPolicy::kFifo;
   fifo.attributes.priority = 5;
   Attributes within;
   fifo.run = [&](const Job &) {
@@ -314,7 +314,7 @@ TEST_P(EngineOnLinux, the_thread_that_spins_is_given_back_whole)
       after.inherited_by_children = before.inherited_by_children;  // none but the privileged may
     }
   }).join();
-  if (within.policy != SchedulingPolicy::kFifo) {
+  if (within.scheduling_policy != SchedulingPolicy::kFifo) {
     GTEST_SKIP() << "SCHED_FIFO is not permitted";
   }
   EXPECT_FALSE(within.inherited_by_children) << "what a callback starts is not SCHED_FIFO";

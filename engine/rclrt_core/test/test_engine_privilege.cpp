@@ -58,7 +58,7 @@ std::string refusal(const Attributes & attributes)
 Attributes fifo(int priority)
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
   attributes.priority = priority;
   return attributes;
 }
@@ -72,7 +72,7 @@ Attributes on_one_cpu(Attributes attributes)
 Attributes deadline()
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kDeadline;
+  attributes.scheduling_policy = SchedulingPolicy::kDeadline;
   attributes.runtime = milliseconds(2);
   attributes.deadline = attributes.period = milliseconds(20);
   return attributes;
@@ -310,13 +310,14 @@ private:
     EXPECT_TRUE(engine_->add_group(group_options, &group).ok());
     CallbackOptions options;
     options.name = name;
-    options.attributes.policy = SchedulingPolicy::kFifo;
+    options.attributes.scheduling_policy = SchedulingPolicy::kFifo;
     options.attributes.priority = priority;
     options.run = [this, body = std::move(body)](const Job &) {
       body();
       Attributes mine;
       platform_.read_back(platform_.current_thread(), &mine);
-      had_ += to_string(mine.policy) + std::string(" ") + std::to_string(mine.priority) + "; ";
+      had_ +=
+        to_string(mine.scheduling_policy) + std::string(" ") + std::to_string(mine.priority) + "; ";
       ++ended_;
       return true;
     };
@@ -337,7 +338,7 @@ private:
 TEST(Permission, that_is_withdrawn_while_it_spins_is_told_and_everything_goes_on)
 {
   Attributes highest;
-  highest.policy = SchedulingPolicy::kFifo;
+  highest.scheduling_policy = SchedulingPolicy::kFifo;
   highest.priority = 30;
   int refusal = 0;
   std::thread([&] {
@@ -378,7 +379,7 @@ TEST(
     const auto read = [&] {
       Attributes mine;
       platform.read_back(platform.current_thread(), &mine);
-      had += to_string(mine.policy) + std::string("; ");
+      had += to_string(mine.scheduling_policy) + std::string("; ");
     };
     const auto add = [&](const std::string & name, const Attributes & attributes, bool is_last) {
       GroupOptions group_options;

@@ -52,7 +52,7 @@ constexpr ExecutionModel kModels[] = {
 
 CallbackOptions with_priority(int priority, CallbackOptions options)
 {
-  options.attributes.policy = SchedulingPolicy::kFifo;
+  options.attributes.scheduling_policy = SchedulingPolicy::kFifo;
   options.attributes.priority = priority;
   return options;
 }

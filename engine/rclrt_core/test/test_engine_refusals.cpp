@@ -100,7 +100,7 @@ TEST(CpusLeftOut, while_it_spins_leave_the_priority_and_are_told_once)
       ASSERT_EQ(scene.seen.size(), 3u);
       for (const Attributes & seen : scene.seen) {
         EXPECT_EQ(seen.priority, 10);
-        EXPECT_EQ(seen.policy, SchedulingPolicy::kFifo);
+        EXPECT_EQ(seen.scheduling_policy, SchedulingPolicy::kFifo);
       }
       if (model == ExecutionModel::kIsolated) {
         continue;  // "job" has had its thread and its CPUs since before; nobody asks again
@@ -176,7 +176,7 @@ TEST(Refusal, of_a_job_is_told_and_remembered_although_another_lends_it_urgency)
   engine.sim.set_locks({true, true});
   std::vector<int> priorities;
   CallbackOptions refused = engine.fifo_callback("refused", 0, 40);
-  refused.attributes.policy = SchedulingPolicy::kRoundRobin;
+  refused.attributes.scheduling_policy = SchedulingPolicy::kRoundRobin;
   engine.add(
     refused,
     [&] {
@@ -186,7 +186,7 @@ TEST(Refusal, of_a_job_is_told_and_remembered_although_another_lends_it_urgency)
     "group");
   engine.add(engine.fifo_callback("high", 1, 50), "group");
   CallbackOptions another = engine.fifo_callback("another", 0, 41);
-  another.attributes.policy = SchedulingPolicy::kRoundRobin;
+  another.attributes.scheduling_policy = SchedulingPolicy::kRoundRobin;
   engine.add(std::move(another));
   bool is_armed = false;
   std::unique_ptr<Thread> notifier;

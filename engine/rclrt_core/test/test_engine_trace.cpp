@@ -138,7 +138,7 @@ TEST(TraceRecord, says_what_was_in_force)
   Attributes pinned = fifo(42);
   pinned.cpu_affinity = CpuSet({1});
   Attributes nice;
-  nice.policy = SchedulingPolicy::kOther;
+  nice.scheduling_policy = SchedulingPolicy::kOther;
   nice.nice = -5;
   engine.add(with(engine.callback_options("pinned", {}), pinned));
   engine.add(with(engine.callback_options("nice", {}), nice));

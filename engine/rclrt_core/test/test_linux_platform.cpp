@@ -81,7 +81,7 @@ protected:
 Attributes fifo(int priority)
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
   attributes.priority = priority;
   return attributes;
 }
@@ -89,7 +89,7 @@ Attributes fifo(int priority)
 Attributes deadline()
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kDeadline;
+  attributes.scheduling_policy = SchedulingPolicy::kDeadline;
   attributes.runtime = std::chrono::microseconds(1001);
   attributes.deadline = std::chrono::microseconds(15002);
   attributes.period = std::chrono::microseconds(20003);
@@ -179,13 +179,13 @@ TEST_F(LinuxPlatformTest, real_time_attributes_are_read_back)
 {
   REQUIRE_PERMISSION(fifo(10));
   EXPECT_TRUE(run_under(fifo(10), [&] {
-    EXPECT_EQ(in_force().policy, SchedulingPolicy::kFifo);
+    EXPECT_EQ(in_force().scheduling_policy, SchedulingPolicy::kFifo);
     EXPECT_EQ(in_force().priority, 10);
   }));
   Attributes rr = fifo(20);
-  rr.policy = SchedulingPolicy::kRoundRobin;
+  rr.scheduling_policy = SchedulingPolicy::kRoundRobin;
   EXPECT_TRUE(run_under(rr, [&] {
-    EXPECT_EQ(in_force().policy, SchedulingPolicy::kRoundRobin);
+    EXPECT_EQ(in_force().scheduling_policy, SchedulingPolicy::kRoundRobin);
     EXPECT_EQ(in_force().priority, 20);
   }));
 }
@@ -241,7 +241,9 @@ TEST_F(LinuxPlatformTest, threads_started_by_a_real_time_thread_are_not_real_tim
   REQUIRE_PERMISSION(fifo(10));
   EXPECT_TRUE(run_under(fifo(10), [&] {
     ThreadOptions options;
-    start(options, [&] { EXPECT_EQ(in_force().policy, SchedulingPolicy::kOther); })->join();
+    start(options, [&] {
+      EXPECT_EQ(in_force().scheduling_policy, SchedulingPolicy::kOther);
+    })->join();
   }));
 }
 
@@ -250,17 +252,17 @@ TEST_F(LinuxPlatformTest, cpus_that_cannot_be_had_are_left_out_and_the_policy_is
   const CpuSet all = platform.usable_cpu_set();
   const int first = all.cpus().front();
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kBatch;
+  attributes.scheduling_policy = SchedulingPolicy::kBatch;
   attributes.cpu_affinity = CpuSet({first, CpuSet::kMaxCpus - 1});
   ThreadOptions options;
   start(options, [&] {
     EXPECT_EQ(platform.apply(platform.current_thread(), attributes), kCpusLeftOut);
-    EXPECT_EQ(in_force().policy, SchedulingPolicy::kBatch);
+    EXPECT_EQ(in_force().scheduling_policy, SchedulingPolicy::kBatch);
     EXPECT_EQ(in_force().cpu_affinity, CpuSet({first}));
     attributes.cpu_affinity = CpuSet({CpuSet::kMaxCpus - 1});
-    attributes.policy = SchedulingPolicy::kIdle;
+    attributes.scheduling_policy = SchedulingPolicy::kIdle;
     EXPECT_EQ(platform.apply(platform.current_thread(), attributes), kCpusLeftOut);
-    EXPECT_EQ(in_force().policy, SchedulingPolicy::kIdle);
+    EXPECT_EQ(in_force().scheduling_policy, SchedulingPolicy::kIdle);
     EXPECT_EQ(in_force().cpu_affinity, all) << "none can be had: as if none had been asked for";
   })->join();
   EXPECT_THAT(
@@ -428,7 +430,7 @@ TEST_F(LinuxPlatformTest, to_release_a_mutex_that_another_thread_holds_ends_the_
 
 // ---- What a thread learns of its own use of the CPU.
 
-class CpuWatches : public ::testing::Test
+class CpuMeters : public ::testing::Test
 {
 protected:
   LinuxPlatform platform;
@@ -445,21 +447,21 @@ bool has_rseq()
 }
 constexpr char kNoRseq[] = "this kernel or C library has no restartable sequences (rseq)";
 
-TEST_F(CpuWatches, a_thread_that_loses_its_cpu_now_and_then_has_kept_it_in_between)
+TEST_F(CpuMeters, a_thread_that_loses_its_cpu_now_and_then_has_kept_it_in_between)
 {
   if (!has_rseq()) {
     GTEST_SKIP() << kNoRseq;
   }
   CpuUse use;
   for (int i = 0; i < 1000 && !use.has_kept; ++i) {
-    use = platform.end_watch(platform.watch_cpu(true));
+    use = platform.read_meter(platform.start_meter(true));
   }
   EXPECT_TRUE(use.has_kept);
   EXPECT_EQ(use.preemptions, 0);
   EXPECT_EQ(use.cpu_ns, -1) << "nobody need ask the system";
 }
 
-TEST_F(CpuWatches, the_cpu_time_of_a_thread_that_lost_its_cpu_is_what_the_system_says)
+TEST_F(CpuMeters, the_cpu_time_of_a_thread_that_lost_its_cpu_is_what_the_system_says)
 {
   const auto cpu_time = [] {
     timespec time{};
@@ -467,61 +469,61 @@ TEST_F(CpuWatches, the_cpu_time_of_a_thread_that_lost_its_cpu_is_what_the_system
     return std::chrono::nanoseconds(std::chrono::seconds(time.tv_sec)).count() + time.tv_nsec;
   };
   const int64_t before = cpu_time();
-  const CpuWatch watch = platform.watch_cpu(true);
+  const CpuMeter meter = platform.start_meter(true);
   const int64_t begin = cpu_time();
   while (cpu_time() < begin + 1'000'000) {
   }
   const int64_t end = cpu_time();
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  const CpuUse use = platform.end_watch(watch);
+  const CpuUse use = platform.read_meter(meter);
   const int64_t after = cpu_time();
   EXPECT_GE(use.cpu_ns, end - begin);
   EXPECT_LE(use.cpu_ns, after - before);
 }
 
-TEST_F(CpuWatches, a_thread_that_slept_has_not_kept_its_cpu_and_its_sleep_is_no_cpu_time)
+TEST_F(CpuMeters, a_thread_that_slept_has_not_kept_its_cpu_and_its_sleep_is_no_cpu_time)
 {
-  const CpuWatch watch = platform.watch_cpu(true);
+  const CpuMeter meter = platform.start_meter(true);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  const CpuUse use = platform.end_watch(watch);
+  const CpuUse use = platform.read_meter(meter);
   EXPECT_FALSE(use.has_kept);
   EXPECT_EQ(use.preemptions, -1);
   EXPECT_GE(use.cpu_ns, 0);
-  const CpuWatch unmeasured = platform.watch_cpu(false);
+  const CpuMeter unmeasured = platform.start_meter(false);
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  const CpuUse unknown = platform.end_watch(unmeasured);
+  const CpuUse unknown = platform.read_meter(unmeasured);
   EXPECT_FALSE(unknown.has_kept);
   EXPECT_EQ(unknown.cpu_ns, -1);
 }
 
-TEST_F(CpuWatches, a_watch_around_another_learns_that_the_cpu_was_lost_before_the_inner_one)
+TEST_F(CpuMeters, a_meter_around_another_learns_that_the_cpu_was_lost_before_the_inner_one)
 {
   if (!has_rseq()) {
     GTEST_SKIP() << kNoRseq;
   }
-  const CpuWatch outer = platform.watch_cpu(false);
+  const CpuMeter outer = platform.start_meter(false);
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   bool inner_has_kept = false;
   for (int i = 0; i < 100 && !inner_has_kept; ++i) {
-    inner_has_kept = platform.end_watch(platform.watch_cpu(false)).has_kept;
+    inner_has_kept = platform.read_meter(platform.start_meter(false)).has_kept;
   }
   EXPECT_TRUE(inner_has_kept);
-  EXPECT_FALSE(platform.end_watch(outer).has_kept);
+  EXPECT_FALSE(platform.read_meter(outer).has_kept);
 }
 
-TEST_F(CpuWatches, a_watch_around_another_goes_on_when_the_inner_one_has_ended)
+TEST_F(CpuMeters, a_meter_around_another_goes_on_when_the_inner_one_has_ended)
 {
   if (!has_rseq()) {
     GTEST_SKIP() << kNoRseq;
   }
   bool has_kept = false;
   for (int i = 0; i < 1000 && !has_kept; ++i) {
-    const CpuWatch outer = platform.watch_cpu(false);
-    platform.end_watch(platform.watch_cpu(false));
-    has_kept = platform.end_watch(outer).has_kept;
+    const CpuMeter outer = platform.start_meter(false);
+    platform.read_meter(platform.start_meter(false));
+    has_kept = platform.read_meter(outer).has_kept;
   }
   EXPECT_TRUE(has_kept);
-  EXPECT_FALSE(platform.end_watch({}).has_kept) << "nothing is watched any more";
+  EXPECT_FALSE(platform.read_meter({}).has_kept) << "nothing is measured any more";
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ void drop_capabilities()
 Attributes fifo(int priority)
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
   attributes.priority = priority;
   return attributes;
 }
@@ -204,7 +204,7 @@ TEST_F(LinuxLimits, fifo_above_the_limit_is_refused)
       }
       // Back to plain and up again: reset-on-fork must not stand in the way.
       Attributes plain;
-      plain.policy = SchedulingPolicy::kOther;
+      plain.scheduling_policy = SchedulingPolicy::kOther;
       plain.nice = getpriority(PRIO_PROCESS, 0);
       if (platform.apply(platform.current_thread(), plain) != 0) {
         std::exit(4);
@@ -228,7 +228,7 @@ TEST_F(LinuxLimits, a_real_time_thread_becomes_plain_without_permission)
       }
       drop_capabilities();
       Attributes plain;
-      plain.policy = SchedulingPolicy::kOther;
+      plain.scheduling_policy = SchedulingPolicy::kOther;
       plain.nice = getpriority(PRIO_PROCESS, 0);  // a smaller one needs a permission of its own
       std::exit(platform.apply(platform.current_thread(), plain));
     },
@@ -241,7 +241,7 @@ TEST_F(LinuxLimits, deadline_without_permission_is_explained)
     {
       drop_capabilities();
       Attributes attributes;
-      attributes.policy = SchedulingPolicy::kDeadline;
+      attributes.scheduling_policy = SchedulingPolicy::kDeadline;
       attributes.runtime = std::chrono::milliseconds(1);
       attributes.deadline = attributes.period = std::chrono::milliseconds(10);
       apply_and_explain(attributes);
@@ -256,7 +256,7 @@ TEST_F(LinuxLimits, smaller_nice_without_permission_is_explained)
       drop_capabilities();
       limit(RLIMIT_NICE, 0);
       Attributes attributes;
-      attributes.policy = SchedulingPolicy::kOther;
+      attributes.scheduling_policy = SchedulingPolicy::kOther;
       attributes.nice = -5;
       apply_and_explain(attributes);
     },

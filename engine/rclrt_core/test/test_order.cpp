@@ -92,7 +92,7 @@ TEST(Attributes, urgency_orders_all_policies_strictly)
 TEST(Attributes, equality_is_of_every_field)
 {
   const std::vector<std::function<void(Attributes &)>> changes = {
-    [](Attributes & a) { a.policy = SchedulingPolicy::kFifo; },
+    [](Attributes & a) { a.scheduling_policy = SchedulingPolicy::kFifo; },
     [](Attributes & a) { a.priority = 1; },
     [](Attributes & a) { a.nice = 1; },
     [](Attributes & a) { a.runtime = Duration(1); },

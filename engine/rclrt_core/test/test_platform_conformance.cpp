@@ -80,7 +80,7 @@ TYPED_TEST(
 {
   const auto fifo_on_cpu_0 = [](int priority) {
     Attributes attributes;
-    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.scheduling_policy = SchedulingPolicy::kFifo;
     attributes.priority = priority;
     attributes.cpu_affinity = CpuSet({0});
     return attributes;
@@ -408,12 +408,12 @@ TYPED_TEST(PlatformConformance, what_was_applied_is_read_back)
 
     // Large values of nice: smaller ones than the present one need a permission.
     std::vector<Attributes> all(4);
-    all[0].policy = SchedulingPolicy::kOther;
+    all[0].scheduling_policy = SchedulingPolicy::kOther;
     all[0].nice = 18;
-    all[1].policy = SchedulingPolicy::kBatch;
+    all[1].scheduling_policy = SchedulingPolicy::kBatch;
     all[1].nice = 19;
-    all[2].policy = SchedulingPolicy::kIdle;
-    all[3].policy = SchedulingPolicy::kUnchanged;
+    all[2].scheduling_policy = SchedulingPolicy::kIdle;
+    all[3].scheduling_policy = SchedulingPolicy::kUnchanged;
     all[3].cpu_affinity = one_cpu;
     for (const Attributes & attributes : all) {
       const auto worker = this->start([&] {
@@ -421,7 +421,7 @@ TYPED_TEST(PlatformConformance, what_was_applied_is_read_back)
         Attributes in_force;
         EXPECT_EQ(this->platform.apply(self, attributes), 0);
         EXPECT_EQ(this->platform.read_back(self, &in_force), 0);
-        if (attributes.policy == SchedulingPolicy::kUnchanged) {
+        if (attributes.scheduling_policy == SchedulingPolicy::kUnchanged) {
           EXPECT_EQ(in_force.cpu_affinity, one_cpu);
         } else {
           in_force.cpu_affinity = {};
@@ -436,13 +436,13 @@ TYPED_TEST(PlatformConformance, attributes_of_a_new_thread_are_in_force_before_i
 {
   run(this->platform, [&] {
     Attributes attributes;
-    attributes.policy = SchedulingPolicy::kBatch;
+    attributes.scheduling_policy = SchedulingPolicy::kBatch;
     attributes.nice = 17;
     const auto worker = this->start(
       [&] {
         Attributes in_force;
         EXPECT_EQ(this->platform.read_back(this->platform.current_thread(), &in_force), 0);
-        EXPECT_EQ(in_force.policy, SchedulingPolicy::kBatch);
+        EXPECT_EQ(in_force.scheduling_policy, SchedulingPolicy::kBatch);
         EXPECT_EQ(in_force.nice, 17);
       },
       attributes, [](const Finding & finding) { ADD_FAILURE() << to_string(finding); });
@@ -453,7 +453,7 @@ TYPED_TEST(PlatformConformance, refused_attributes_of_a_new_thread_are_a_finding
 {
   run(this->platform, [&] {
     Attributes attributes;
-    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.scheduling_policy = SchedulingPolicy::kFifo;
     attributes.priority = 0;  // no platform has it
     std::vector<std::string> events;
     ThreadId finder = 0;
@@ -481,7 +481,7 @@ TYPED_TEST(PlatformConformance, a_refusal_without_a_listener_does_not_stop_the_t
 {
   run(this->platform, [&] {
     Attributes attributes;
-    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.scheduling_policy = SchedulingPolicy::kFifo;
     bool ran = false;
     this->start([&] { ran = true; }, attributes)->join();
     EXPECT_TRUE(ran);
@@ -494,7 +494,7 @@ TYPED_TEST(PlatformConformance, a_thread_that_does_not_exist_is_ESRCH)
     ThreadId ended = 0;
     this->start([&] { ended = this->platform.current_thread(); })->join();
     Attributes attributes;
-    attributes.policy = SchedulingPolicy::kOther;
+    attributes.scheduling_policy = SchedulingPolicy::kOther;
     // A thread is joined a moment before the kernel has forgotten it.
     for (int i = 0; i < 5000 && this->platform.apply(ended, attributes) == 0; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -507,7 +507,7 @@ TYPED_TEST(PlatformConformance, a_thread_that_does_not_exist_is_ESRCH)
 TYPED_TEST(PlatformConformance, explain_names_subject_request_and_errno)
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
   attributes.priority = 42;
   const Finding finding = this->platform.explain("callback 'x'", attributes, EPERM);
   EXPECT_EQ(finding.subject, "callback 'x'");

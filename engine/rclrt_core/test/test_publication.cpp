@@ -94,7 +94,7 @@ TEST(Publication, by_a_thread_that_is_not_the_engines_is_not_held_up_either)
   });
   EXPECT_EQ(jobs, (Lines{"2-3-4 high", "1-4-34 mid"}));
   EXPECT_EQ(during.priority, 80);
-  EXPECT_EQ(after.policy, SchedulingPolicy::kOther);
+  EXPECT_EQ(after.scheduling_policy, SchedulingPolicy::kOther);
 }
 
 TEST(Publication, lends_urgency_but_no_cpus)
@@ -134,7 +134,7 @@ TEST(Publication, to_a_callback_with_a_deadline_lends_what_orders_deadlines_or_n
 {
   const auto lent_by = [](EngineOnSim & engine) {
     CallbackOptions soon = engine.callback_options("soon", milliseconds(1));
-    soon.attributes.policy = SchedulingPolicy::kExt;
+    soon.attributes.scheduling_policy = SchedulingPolicy::kExt;
     soon.relative_deadline = milliseconds(5);
     engine.add(std::move(soon));
     Attributes during;
@@ -147,7 +147,7 @@ TEST(Publication, to_a_callback_with_a_deadline_lends_what_orders_deadlines_or_n
         during = engine.in_force();
       };
       Attributes nice;
-      nice.policy = SchedulingPolicy::kOther;
+      nice.scheduling_policy = SchedulingPolicy::kOther;
       nice.nice = 5;
       engine.start("stranger", nice, body, &stranger);
       stranger->join();
@@ -155,10 +155,10 @@ TEST(Publication, to_a_callback_with_a_deadline_lends_what_orders_deadlines_or_n
     return during;
   };
   EngineOnSim with_bands(1, EngineOptions());
-  EXPECT_EQ(lent_by(with_bands).policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(lent_by(with_bands).scheduling_policy, SchedulingPolicy::kFifo);
   EngineOnSim without;
   const Attributes lent = lent_by(without);
-  EXPECT_EQ(lent.policy, SchedulingPolicy::kOther);
+  EXPECT_EQ(lent.scheduling_policy, SchedulingPolicy::kOther);
   EXPECT_EQ(lent.nice, 5);
 }
 
@@ -215,7 +215,7 @@ TEST(Publication, to_a_sched_deadline_callback_is_under_fifo_99)
     options.model = ExecutionModel::kIsolated;
     Scene scene(options);
     CallbackOptions budget = scene.engine.callback_options("budget", milliseconds(1));
-    budget.attributes.policy = SchedulingPolicy::kDeadline;
+    budget.attributes.scheduling_policy = SchedulingPolicy::kDeadline;
     budget.attributes.runtime = milliseconds(1);
     budget.attributes.deadline = budget.attributes.period = milliseconds(10);
     scene.engine.add(std::move(budget));
@@ -223,7 +223,7 @@ TEST(Publication, to_a_sched_deadline_callback_is_under_fifo_99)
     std::vector<int64_t> calls;
     const auto note = [&] {
       const Attributes now = scene.engine.in_force();
-      EXPECT_EQ(now.policy, SchedulingPolicy::kFifo);
+      EXPECT_EQ(now.scheduling_policy, SchedulingPolicy::kFifo);
       priorities.push_back(now.priority);
     };
     CallbackOptions publisher = scene.engine.fifo_callback("publisher", 0, priority);
@@ -274,7 +274,7 @@ TEST(Publication, of_a_job_with_a_later_deadline_is_as_urgent_as_what_it_release
   Scene scene(1, options);
   const auto ext = [&](const std::string & name, int deadline_ms, int work_ms) {
     CallbackOptions callback = scene.engine.callback_options(name, milliseconds(work_ms));
-    callback.attributes.policy = SchedulingPolicy::kExt;
+    callback.attributes.scheduling_policy = SchedulingPolicy::kExt;
     callback.relative_deadline = milliseconds(deadline_ms);
     return callback;
   };

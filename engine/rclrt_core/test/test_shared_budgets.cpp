@@ -186,7 +186,7 @@ TEST(GroupBudget, of_a_group_that_goes_while_its_job_runs_is_still_kept)
   EXPECT_EQ(scene.statistics("tick").skipped, 0U);
 }
 
-TEST(GroupBudget, of_a_group_without_callbacks_is_watched_by_nobody_until_one_comes)
+TEST(GroupBudget, of_a_group_without_callbacks_is_enforced_by_nobody_until_one_comes)
 {
   EngineOnSim scene;
   scene.add_tick();

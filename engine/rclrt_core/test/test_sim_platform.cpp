@@ -19,7 +19,7 @@ TEST_F(SimScenes, time_and_priorities)
       "main: say a, work 2, say b, sleep 3, say c, work 0.25, say d",
       "0-2ms cpu0 main, 5-5.25ms cpu0 main", "a at 0, b at 2, c at 5, d at 5.25"},
      {"a more urgent thread preempts and the other goes on afterwards", "",
-      "low 10: watch, work 5, seen; high 20: at 2, watch, work 1, seen",
+      "low 10: meter, work 5, seen; high 20: at 2, meter, work 1, seen",
       "0-2ms cpu0 low, 2-3ms cpu0 high, 3-6ms cpu0 low",
       "high 0 times preempted, low 1 times preempted"},
      {"an equally urgent thread does not preempt", "", "a 10: work 5; b 10: at 1, work 1",
@@ -42,7 +42,7 @@ TEST_F(SimScenes, time_and_priorities)
      {"changing the affinity of a running thread moves it", "cpus 2",
       "a 2 on 0: work 1, move 1, work 1", "0-1ms cpu0 a, 1-2ms cpu1 a"},
      {"work that ends at the instant of a preemption has ended", "",
-      "low 10: watch, work 5, say low, seen, work 1; high 20: at 5, work 2",
+      "low 10: meter, work 5, say low, seen, work 1; high 20: at 5, work 2",
       "0-5ms cpu0 low, 5-7ms cpu0 high, 7-8ms cpu0 low", "low at 5, low 0 times preempted"},
      {"releases at an instant come before code of less urgent threads there", "",
       "low 10: work 5, say low; timer 20: at 5, say timer", "", "timer at 5, low at 5"},
@@ -72,7 +72,7 @@ TEST_F(SimScenes, locks_whose_holder_is_not_preempted)
       "say inner, unlock first, say outer",
       "", "inner at 0, high at 0, outer at 0"},
      {"waking a thread under a mutex displaces no third thread for the holder", "cpus 2",
-      "high 30: wait w, work 1; mid 20: watch, work 3, seen; "
+      "high 30: wait w, work 1; mid 20: meter, work 3, seen; "
       "low 10: work 1, lock first, set w, wake w, unlock first",
       "", "mid 0 times preempted"},
      {"a mutex excludes across CPUs and goes to the most urgent", "cpus 2",
@@ -92,7 +92,7 @@ TEST_F(SimPlatformTest, refused_policies_become_findings_but_the_affinity_is_app
     start_on(duo, "worker", fifo(10, {1}), [&] {
       Attributes in_force;
       EXPECT_EQ(duo.read_back(duo.current_thread(), &in_force), 0);
-      EXPECT_EQ(in_force.policy, SchedulingPolicy::kOther);
+      EXPECT_EQ(in_force.scheduling_policy, SchedulingPolicy::kOther);
       EXPECT_EQ(in_force.cpu_affinity, CpuSet({1}));
       EXPECT_EQ(duo.apply(duo.current_thread(), fifo(11)), EPERM);
     });

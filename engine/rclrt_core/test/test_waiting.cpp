@@ -185,12 +185,12 @@ TEST(Waiting, a_thread_that_looks_for_work_gives_way_and_its_job_has_its_attribu
     scene.run(every(2000, "a", 20));
     EXPECT_EQ(scene.jobs.size(), 20u);
     for (const Attributes & had : scene.had) {
-      EXPECT_EQ(had.policy, SchedulingPolicy::kFifo);
+      EXPECT_EQ(had.scheduling_policy, SchedulingPolicy::kFifo);
       EXPECT_EQ(had.priority, 80);
     }
     EXPECT_GE(scene.sim.looks.size(), 20u) << "after each job";
     for (const Watched::OneLook & look : scene.sim.looks) {
-      EXPECT_EQ(look.attributes.policy, SchedulingPolicy::kOther);
+      EXPECT_EQ(look.attributes.scheduling_policy, SchedulingPolicy::kOther);
       EXPECT_LE(look.until - look.from, milliseconds(3));
     }
     EXPECT_EQ(scene.sim.most, 1);

@@ -175,7 +175,7 @@ Status Configuration::apply(EngineOptions * options)
   EngineOptions changed = *options;
   const bool has_ext =
     std::any_of(impl_->entries.begin(), impl_->entries.end(), [](const Entry & entry) {
-      return attributes_of(entry.changes).policy == SchedulingPolicy::kExt;
+      return attributes_of(entry.changes).scheduling_policy == SchedulingPolicy::kExt;
     });
   if (has_ext && changed.policy == &rclrt_core::fixed_priority_policy()) {
     changed.policy = &rclrt_core::edf_policy();  // unless the file says otherwise
@@ -222,8 +222,8 @@ std::optional<PriorityKey> Configuration::priority_key() const noexcept
 bool Configuration::is_derived(const CallbackOptions & callback, const Attributes & group) const
 {
   return impl_->priority_key && callback.queue_priority == 0 &&
-         callback.attributes.policy == SchedulingPolicy::kUnchanged &&
-         group.policy == SchedulingPolicy::kUnchanged;
+         callback.attributes.scheduling_policy == SchedulingPolicy::kUnchanged &&
+         group.scheduling_policy == SchedulingPolicy::kUnchanged;
 }
 
 Status Configuration::derive_priorities(std::vector<PriorityTask> * timers) const
@@ -243,7 +243,7 @@ Status Configuration::derive_priorities(std::vector<PriorityTask> * timers) cons
 Attributes Configuration::derived_attributes(int priority)
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
   attributes.priority = priority;
   return attributes;
 }

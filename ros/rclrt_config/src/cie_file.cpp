@@ -180,7 +180,7 @@ void CieReader::keep(std::vector<Entry> entries, const Section & section)
   const auto asks = [](const Entry & entry) {
     const Attributes wanted = attributes_of(entry.changes);
     Attributes untouched;
-    untouched.policy = SchedulingPolicy::kOther;
+    untouched.scheduling_policy = SchedulingPolicy::kOther;
     return wanted != Attributes() && wanted != untouched;
   };
   entries.erase(std::stable_partition(entries.begin(), entries.end(), asks), entries.end());

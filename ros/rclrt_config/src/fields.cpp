@@ -59,18 +59,18 @@ std::optional<SchedulingPolicy> read_policy(const YamlMap & map)
 {
   std::vector<std::pair<const char *, SchedulingPolicy>> words;
   for (const rclrt_core::PolicyFacts & facts : rclrt_core::kPolicies) {
-    if (facts.policy != SchedulingPolicy::kUnchanged) {
-      words.emplace_back(facts.word, facts.policy);
+    if (facts.scheduling_policy != SchedulingPolicy::kUnchanged) {
+      words.emplace_back(facts.word, facts.scheduling_policy);
     }
   }
   return map.word<SchedulingPolicy>("scheduling_policy", words);
 }
 
-void check_together(const YamlMap & map, SchedulingPolicy policy)
+void check_together(const YamlMap & map, SchedulingPolicy scheduling_policy)
 {
-  const rclrt_core::PolicyFacts & facts = rclrt_core::facts(policy);
+  const rclrt_core::PolicyFacts & facts = rclrt_core::facts(scheduling_policy);
   const std::string name = std::string("scheduling_policy ") + facts.word;
-  if (policy == SchedulingPolicy::kExt && map.has("deadline")) {
+  if (scheduling_policy == SchedulingPolicy::kExt && map.has("deadline")) {
     map.fail("deadline", name + " goes by the field relative_deadline. Rename it");
   }
   const struct
@@ -103,11 +103,11 @@ std::vector<std::string> attribute_field_names(const std::vector<std::string> & 
   return names;
 }
 
-std::function<void(Scheduling *)> start_afresh(SchedulingPolicy policy)
+std::function<void(Scheduling *)> start_afresh(SchedulingPolicy kind)
 {
-  return [policy](Scheduling * to) {
+  return [kind](Scheduling * to) {
     Attributes afresh;
-    afresh.policy = policy;
+    afresh.scheduling_policy = kind;
     afresh.cpu_affinity = to->attributes.cpu_affinity;
     to->attributes = afresh;
     to->queue_priority = 0;  // 0: as the attributes say
@@ -116,11 +116,11 @@ std::function<void(Scheduling *)> start_afresh(SchedulingPolicy policy)
 
 Changes<Scheduling> read_attributes(const YamlMap & map, int cpu_count)
 {
-  const auto policy = read_policy(map);
+  const auto scheduling_policy = read_policy(map);
   const auto priority =
     map.integer("priority", 1, 99, ". Larger is more urgent; the other policies have nice");
   Changes<Scheduling> changes = {
-    policy ? start_afresh(*policy) : nullptr,
+    scheduling_policy ? start_afresh(*scheduling_policy) : nullptr,
     attribute(&Attributes::priority, priority),
     change(&Scheduling::queue_priority, priority ? std::optional(0) : std::nullopt),
     attribute(&Attributes::nice, map.integer("nice", -20, 19, ". Smaller is more urgent")),
@@ -128,8 +128,8 @@ Changes<Scheduling> read_attributes(const YamlMap & map, int cpu_count)
     attribute(&Attributes::runtime, map.duration("runtime")),
     attribute(&Attributes::deadline, map.duration("deadline")),
     attribute(&Attributes::period, map.duration("period"))};
-  if (policy) {
-    check_together(map, *policy);
+  if (scheduling_policy) {
+    check_together(map, *scheduling_policy);
     check_attributes(changes, map, "scheduling_policy", cpu_count);
   }
   return changes;

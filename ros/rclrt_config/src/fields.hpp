@@ -25,7 +25,7 @@ std::vector<std::string> attribute_field_names(const std::vector<std::string> & 
 Changes<rclrt_core::Scheduling> read_attributes(const YamlMap & map, int cpu_count);
 
 /// A policy starts afresh: what went with the one before is forgotten. The affinity stays.
-std::function<void(rclrt_core::Scheduling *)> start_afresh(rclrt_core::SchedulingPolicy policy);
+std::function<void(rclrt_core::Scheduling *)> start_afresh(rclrt_core::SchedulingPolicy kind);
 
 /// Another field of rclrt_core::Attributes.
 template <typename Member, typename Value>

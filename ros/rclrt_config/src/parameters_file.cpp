@@ -386,7 +386,7 @@ std::optional<Attributes> ParametersReader::read_thread(
   }
   const YamlMap map(*value, field, attribute_field_names());
   const Attributes attributes = attributes_of(read_attributes(map, cpu_count_));
-  if (attributes.policy == rclrt_core::SchedulingPolicy::kUnchanged) {
+  if (attributes.scheduling_policy == rclrt_core::SchedulingPolicy::kUnchanged) {
     map.fail("scheduling_policy is missing");
   }
   return attributes;

@@ -106,7 +106,7 @@ TEST(Apply, each_policy_arrives)
 TEST(Apply, what_the_file_does_not_name_stays_as_the_code_says)
 {
   CallbackOptions code = callback("/p/timer/x");
-  code.attributes.policy = SchedulingPolicy::kFifo;
+  code.attributes.scheduling_policy = SchedulingPolicy::kFifo;
   code.attributes.priority = 20;
   code.attributes.cpu_affinity = CpuSet({2});
   code.queue_priority = 50;
@@ -125,7 +125,7 @@ TEST(Apply, what_the_file_does_not_name_stays_as_the_code_says)
 TEST(Apply, a_policy_starts_afresh_but_for_the_affinity)
 {
   CallbackOptions code = callback("/p/timer/x");
-  code.attributes.policy = SchedulingPolicy::kFifo;
+  code.attributes.scheduling_policy = SchedulingPolicy::kFifo;
   code.attributes.priority = 20;
   code.attributes.cpu_affinity = CpuSet({2});
   code.queue_priority = 50;
@@ -428,7 +428,7 @@ TEST(Derive, only_what_nobody_gave_a_priority_is_derived)
   ranked.queue_priority = 5;
   EXPECT_FALSE(with.is_derived(ranked, {}));
   CallbackOptions given = plain;
-  given.attributes.policy = SchedulingPolicy::kOther;
+  given.attributes.scheduling_policy = SchedulingPolicy::kOther;
   EXPECT_FALSE(with.is_derived(given, {}));
   EXPECT_FALSE(with.is_derived(plain, given.attributes)) << "its group has a policy";
 }
@@ -452,7 +452,7 @@ TEST(Apply, ext_in_the_file_makes_the_executor_order_by_deadline)
   EXPECT_EQ(options.policy, &rclrt_core::edf_policy());
   auto ext = callback("/a/subscription/b");
   ASSERT_TRUE(configuration.apply(&ext).ok());
-  EXPECT_EQ(ext.attributes.policy, SchedulingPolicy::kExt);
+  EXPECT_EQ(ext.attributes.scheduling_policy, SchedulingPolicy::kExt);
   EXPECT_EQ(ext.relative_deadline, 5ms);
 
   configuration = parsed(

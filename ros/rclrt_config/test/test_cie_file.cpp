@@ -126,7 +126,7 @@ TEST(CieFile, services_that_every_node_has_do_not_matter)
     5);
   // Parameter services of another node are services like any other.
   EXPECT_EQ(
-    attributes_in(file, "/node@Service(/x/get_parameters)@Subscription(/scan)").policy,
+    attributes_in(file, "/node@Service(/x/get_parameters)@Subscription(/scan)").scheduling_policy,
     SchedulingPolicy::kUnchanged);
 }
 
@@ -141,7 +141,7 @@ TEST(CieFile, the_same_id_goes_before_the_same_purpose)
   // Either may be meant, so neither is taken, and both are told.
   Configuration configuration = parsed(file);
   EXPECT_EQ(
-    attributes_of(configuration, "/n@Service(/n/set_parameters)@Timer(5)").policy,
+    attributes_of(configuration, "/n@Service(/n/set_parameters)@Timer(5)").scheduling_policy,
     SchedulingPolicy::kUnchanged);
   EXPECT_EQ(configuration.unmatched().size(), 2u);
 }

@@ -32,7 +32,7 @@ bool is_fixed_priority(uint8_t policy) { return is_fixed_priority(policy_of(poli
 
 bool is_fixed_priority(const Attributes & attributes)
 {
-  return is_fixed_priority(attributes.policy);
+  return is_fixed_priority(attributes.scheduling_policy);
 }
 
 }  // namespace
@@ -149,9 +149,10 @@ void Assumptions::check_attributes(const Callback & callback, const rclrt_job_re
     return;
   }
   const std::string now = to_string(policy_of(record.policy));
-  const bool is_by_deadline =
-    wanted.policy == SchedulingPolicy::kDeadline || wanted.policy == SchedulingPolicy::kExt;
-  const auto policy = static_cast<uint8_t>(wanted.policy);  // the numbers are those of records
+  const bool is_by_deadline = wanted.scheduling_policy == SchedulingPolicy::kDeadline ||
+                              wanted.scheduling_policy == SchedulingPolicy::kExt;
+  const auto policy =
+    static_cast<uint8_t>(wanted.scheduling_policy);  // the numbers are those of records
   if (is_by_deadline && record.policy != RCLRT_POLICY_UNKNOWN && record.policy != policy) {
     tell(expected.name, "policy", "runs under " + now + says() + to_string(policy_of(policy)));
   }
@@ -264,11 +265,11 @@ void Assumptions::look_at_threads(
     if (is_odd(what, is_less)) {
       tell(
         asked->second.callback, what.c_str(),
-        what + " has " + rclrt_core::to_string(now.policy) + " " + std::to_string(now.priority) +
-          ", which no job asked for");
+        what + " has " + rclrt_core::to_string(now.scheduling_policy) + " " +
+          std::to_string(now.priority) + ", which no job asked for");
     }
     if (asked->second.least > most_urgent.priority) {
-      most_urgent.policy = SchedulingPolicy::kFifo;
+      most_urgent.scheduling_policy = SchedulingPolicy::kFifo;
       most_urgent.priority = asked->second.least;
       whose = asked->second.callback;
     }

@@ -24,7 +24,7 @@ namespace
 {
 
 constexpr int kHighestPriority = 99;
-// Looks are a second apart, see Teller::Watch. The first one is at once.
+// Looks are a second apart, see Teller::OwnThread. The first one is at once.
 constexpr int kLooksBeforeTold = 3;
 
 }  // namespace
@@ -142,7 +142,7 @@ void ConfiguredEngine::choose_deadline_scheduler()
   const rclrt_core::EngineOptions & options = engine_->options();
   const auto all = engine_->callbacks();
   const auto ext = std::find_if(all.begin(), all.end(), [this](const auto & callback) {
-    return engine_->attributes(*callback).policy == SchedulingPolicy::kExt;
+    return engine_->attributes(*callback).scheduling_policy == SchedulingPolicy::kExt;
   });
   if (ext == all.end() || options.attributes_mode == AttributesMode::kOff) {
     return;
@@ -172,7 +172,7 @@ void ConfiguredEngine::choose_deadline_scheduler()
   for (const auto & callback : all) {
     const Attributes attributes = engine_->attributes(*callback);
     const Attributes of_ext = os_attributes(engine_->attributes(**ext));
-    if (is_fixed_priority(attributes.policy) && !more_urgent(attributes, of_ext)) {
+    if (is_fixed_priority(attributes.scheduling_policy) && !more_urgent(attributes, of_ext)) {
       report(
         {"'" + callback->name() + "'",
          "its priority " + std::to_string(attributes.priority) +
@@ -182,9 +182,9 @@ void ConfiguredEngine::choose_deadline_scheduler()
     }
     // The bands count on every thread being free to go to any CPU.
     const std::size_t cpus = attributes.cpu_affinity.cpus().size();
-    const bool has_bands = of_ext.policy == SchedulingPolicy::kFifo;
+    const bool has_bands = of_ext.scheduling_policy == SchedulingPolicy::kFifo;
     if (
-      has_bands && attributes.policy == SchedulingPolicy::kExt && cpus > 0 &&
+      has_bands && attributes.scheduling_policy == SchedulingPolicy::kExt && cpus > 0 &&
       cpus < static_cast<std::size_t>(engine_->platform().usable_cpus())) {
       report(
         {"'" + callback->name() + "'",
@@ -203,7 +203,7 @@ void ConfiguredEngine::share_deadlines()
   const bool has_deadlines =
     engine_->options().policy->uses_deadlines() ||
     std::any_of(all.begin(), all.end(), [this](const auto & callback) {
-      return engine_->attributes(*callback).policy == SchedulingPolicy::kExt;
+      return engine_->attributes(*callback).scheduling_policy == SchedulingPolicy::kExt;
     });
   if (!has_deadlines) {
     return;
@@ -225,7 +225,7 @@ void ConfiguredEngine::share_deadlines()
 Attributes ConfiguredEngine::os_attributes(const Attributes & attributes) const
 {
   const auto deadlines = engine_->deadline_scheduler();
-  if (attributes.policy != SchedulingPolicy::kExt || !deadlines) {
+  if (attributes.scheduling_policy != SchedulingPolicy::kExt || !deadlines) {
     return attributes;
   }
   Attributes threads = deadlines->above();
@@ -251,7 +251,9 @@ Status ConfiguredEngine::outrank_callbacks()
   std::string whose;
   for (const auto & callback : engine_->callbacks()) {
     const Attributes attributes = os_attributes(engine_->attributes(*callback));
-    if (is_strict(attributes.policy) && (whose.empty() || more_urgent(attributes, most_urgent))) {
+    if (
+      is_strict(attributes.scheduling_policy) &&
+      (whose.empty() || more_urgent(attributes, most_urgent))) {
       most_urgent = attributes;
       whose = callback->name();
     }
@@ -265,11 +267,11 @@ Status ConfiguredEngine::outrank_callbacks()
     return {};
   }
   Attributes above;
-  above.policy = SchedulingPolicy::kFifo;
-  above.priority = most_urgent.policy == SchedulingPolicy::kDeadline
+  above.scheduling_policy = SchedulingPolicy::kFifo;
+  above.priority = most_urgent.scheduling_policy == SchedulingPolicy::kDeadline
                      ? kHighestPriority
                      : std::min(most_urgent.priority + 1, kHighestPriority);
-  if (!whose.empty() && options.timer_thread.policy == SchedulingPolicy::kUnchanged) {
+  if (!whose.empty() && options.timer_thread.scheduling_policy == SchedulingPolicy::kUnchanged) {
     above.cpu_affinity = timer_thread_cpus_;
     const Status status = engine_->set_timer_thread(above);
     if (!status.ok()) {
@@ -288,7 +290,7 @@ Status ConfiguredEngine::outrank_callbacks()
     return {};
   }
   const std::string who =
-    "'" + whose + "' (" + to_string(most_urgent.policy) +
+    "'" + whose + "' (" + to_string(most_urgent.scheduling_policy) +
     (most_urgent.priority > 0 ? " " + std::to_string(most_urgent.priority) : "") + ")";
   if (middleware_.publishes_by_busy_waiting) {
     report(middleware_.publishes_late(who));

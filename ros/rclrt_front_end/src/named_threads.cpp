@@ -20,9 +20,9 @@ constexpr char kOurs[] = "rclrt";
 constexpr int kLooksForNames = 100;
 constexpr std::chrono::milliseconds kBetweenLooksForNames(1);
 
-bool is_real_time(rclrt_core::SchedulingPolicy policy)
+bool is_real_time(rclrt_core::SchedulingPolicy kind)
 {
-  return is_fixed_priority(policy) || facts(policy).has_reservation;
+  return is_fixed_priority(kind) || facts(kind).has_reservation;
 }
 
 bool stands_for_many(const std::string & pattern)
@@ -165,7 +165,7 @@ bool NamedThreads::is_for_busy(Need * need, const Wish & wish, const std::string
 {
   const auto & busy = need->busy_waiting;
   if (
-    !stands_for_many(wish.pattern) || !is_real_time(wish.wanted.policy) ||
+    !stands_for_many(wish.pattern) || !is_real_time(wish.wanted.scheduling_policy) ||
     std::none_of(busy.begin(), busy.end(), [&thread](const std::string & pattern) {
       return is_name_of(pattern, thread);
     })) {

@@ -85,7 +85,7 @@ Recorder::Recorder(rclrt_core::Engine & engine, rclrt_config::TraceOptions optio
   }
   rclrt_core::ThreadOptions thread;
   thread.name = "rclrt trace";
-  thread.attributes.policy = rclrt_core::SchedulingPolicy::kOther;
+  thread.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kOther;
   const Status started =
     engine_.platform().start_thread(thread, [this] { run(); }, tell_, &thread_);
   if (!started.ok()) {

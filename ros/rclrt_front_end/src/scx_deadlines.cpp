@@ -25,7 +25,7 @@ constexpr int64_t kLatest = int64_t{1} << 62;
 Attributes ext()
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kExt;
+  attributes.scheduling_policy = SchedulingPolicy::kExt;
   return attributes;
 }
 
@@ -50,7 +50,7 @@ ScxDeadlines::ScxDeadlines(
 Attributes ScxDeadlines::above() const noexcept
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
   attributes.priority = 1;
   return attributes;
 }

@@ -91,7 +91,7 @@ void Teller::tell_all(const ConfiguredEngine & engine)
   }
 }
 
-Teller::Watch::Watch(Teller & teller, ConfiguredEngine & engine, Work work)
+Teller::OwnThread::OwnThread(Teller & teller, ConfiguredEngine & engine, Work work)
 : teller_(teller), engine_(engine), work_(std::move(work))
 {
   rclrt_core::ThreadOptions options;
@@ -100,13 +100,13 @@ Teller::Watch::Watch(Teller & teller, ConfiguredEngine & engine, Work work)
   status_ = teller_.platform_.start_thread(options, [this] { run(); }, {}, &thread_);
 }
 
-Teller::Watch::~Watch()
+Teller::OwnThread::~OwnThread()
 {
   end();
   teller_.tell_all(engine_);
 }
 
-void Teller::Watch::end() noexcept
+void Teller::OwnThread::end() noexcept
 {
   if (thread_) {
     teller_.request(kEnd);
@@ -115,7 +115,7 @@ void Teller::Watch::end() noexcept
   }
 }
 
-void Teller::Watch::run()
+void Teller::OwnThread::run()
 {
   rclrt_core::Platform & platform = teller_.platform_;
   rclrt_core::TimePoint next_look_at_scheduler = platform.now();

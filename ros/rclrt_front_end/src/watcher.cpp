@@ -51,7 +51,7 @@ Watcher::Watcher(
 {
   rclrt_core::ThreadOptions thread;
   thread.name = "rclrt watch";
-  thread.attributes.policy = rclrt_core::SchedulingPolicy::kOther;
+  thread.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kOther;
   const rclrt_core::Status started =
     engine_.platform().start_thread(thread, [this] { run(); }, options_.tell, &thread_);
   if (!started.ok()) {

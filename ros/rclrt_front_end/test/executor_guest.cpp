@@ -199,7 +199,7 @@ private:
       rclrt_core::Attributes mine;
       if (
         platform_.read_back(platform_.current_thread(), &mine) != 0 ||
-        mine.policy != SchedulingPolicy::kExt) {
+        mine.scheduling_policy != SchedulingPolicy::kExt) {
         all_were_ext_.store(false);
       }
       log_.add(name + "-");

@@ -41,7 +41,7 @@ public:
   {
     rclrt_core::EngineOptions options;
     options.max_threads = 1;
-    if (pinned.policy == SchedulingPolicy::kExt) {
+    if (pinned.scheduling_policy == SchedulingPolicy::kExt) {
       options.policy = &rclrt_core::edf_policy();
       options.deadlines = rclrt_front_end::make_deadline_scheduler(
         rclrt_config::DeadlineBackend::kSchedExt, platform_, [](const Finding &) {});
@@ -168,7 +168,7 @@ std::string cpu_goes_away(Attributes pinned, const Attributes & free)
 Attributes with(SchedulingPolicy policy, int priority = 0)
 {
   Attributes attributes;
-  attributes.policy = policy;
+  attributes.scheduling_policy = policy;
   attributes.priority = priority;
   return attributes;
 }

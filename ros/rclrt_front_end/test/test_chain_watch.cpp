@@ -311,7 +311,7 @@ protected:
     rclrt_core::ThreadReport thread;
     thread.id = id;
     thread.name = "worker";
-    thread.in_force.policy = policy;
+    thread.in_force.scheduling_policy = policy;
     thread.in_force.priority = priority;
     for (int i = 0; i < times; ++i) {
       assumptions_.look_at_threads({thread}, [this](const Attributes & attributes) {
@@ -468,7 +468,7 @@ TEST_F(AssumptionsTest, a_thread_may_have_what_a_job_of_another_thread_has_asked
   threads[1].id = 78;
   const auto look_at_both = [&](int priority) {
     for (auto & thread : threads) {
-      thread.in_force.policy = SchedulingPolicy::kFifo;
+      thread.in_force.scheduling_policy = SchedulingPolicy::kFifo;
       thread.in_force.priority = priority;
     }
     for (int i = 0; i < 3; ++i) {

@@ -201,7 +201,7 @@ TEST(ConfiguredEngine, says_so_when_it_finds_no_thread_of_the_middleware_to_put_
     rclrt_core::CallbackOptions callback;
     callback.name = "/a/subscription/b";
     callback.run = [](const rclrt_core::Job &) { return true; };
-    callback.attributes.policy = policy;
+    callback.attributes.scheduling_policy = policy;
     callback.attributes.priority = priority;
     std::shared_ptr<rclrt_core::Callback> added;
     EXPECT_TRUE(engine->add_callback(callback, group, &added).ok());
@@ -249,7 +249,7 @@ public:
 Attributes fifo_on(const std::vector<int> & cpus)
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
   attributes.priority = 50;
   attributes.cpu_affinity = CpuSet(cpus);
   return attributes;

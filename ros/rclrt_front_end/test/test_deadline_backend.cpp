@@ -91,7 +91,7 @@ protected:
     const std::string & name, SchedulingPolicy policy, int priority = 0)
   {
     rclrt_core::CallbackOptions options = callback(name);
-    options.attributes.policy = policy;
+    options.attributes.scheduling_policy = policy;
     options.attributes.priority = priority;
     options.relative_deadline = milliseconds(5);
     options.run = [this](const rclrt_core::Job &) {
@@ -148,7 +148,7 @@ protected:
   void SetUp() override
   {
     Attributes fifo;
-    fifo.policy = SchedulingPolicy::kFifo;
+    fifo.scheduling_policy = SchedulingPolicy::kFifo;
     fifo.priority = 50;
     int refused = 0;
     std::thread([&] { refused = platform_.apply(platform_.current_thread(), fifo); }).join();
@@ -174,7 +174,7 @@ TEST_F(DeadlineBackendWithPermission, fifo_bands_give_an_ext_callback_the_run_pr
   EXPECT_EQ(engine_->deadline_scheduler(), "");
   run(callback);
   EXPECT_EQ(engine_->deadline_scheduler(), "fifo bands");
-  EXPECT_EQ(seen_.policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(seen_.scheduling_policy, SchedulingPolicy::kFifo);
   EXPECT_EQ(seen_.priority, 49);
 }
 
@@ -194,7 +194,7 @@ TEST_F(
   engine_->engine().notify(*callback);
   spinner.join();
   engine_->end_spin();
-  EXPECT_EQ(seen_.policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(seen_.scheduling_policy, SchedulingPolicy::kFifo);
   EXPECT_EQ(seen_.priority, 49);
   EXPECT_EQ(findings(), "");
 }
@@ -207,7 +207,7 @@ TEST_F(DeadlineBackendTest, is_chosen_when_a_callback_becomes_ext_while_it_spins
   ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
   EXPECT_EQ(engine_->deadline_scheduler(), "");
   Attributes ext;
-  ext.policy = SchedulingPolicy::kExt;
+  ext.scheduling_policy = SchedulingPolicy::kExt;
   EXPECT_TRUE(engine_->set_attributes(callback, ext).ok());
   EXPECT_EQ(engine_->deadline_scheduler(), "fifo bands");
   engine_->end_spin();
@@ -221,7 +221,7 @@ public:
   Attributes above() const noexcept override
   {
     Attributes attributes;  // as of the one in the kernel
-    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.scheduling_policy = SchedulingPolicy::kFifo;
     attributes.priority = 1;
     return attributes;
   }
@@ -295,22 +295,22 @@ TEST_F(
       ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
       has = in_force(middleware_.id());
       if (mode == AttributesMode::kPrefer) {
-        EXPECT_EQ(has.policy, SchedulingPolicy::kFifo);
+        EXPECT_EQ(has.scheduling_policy, SchedulingPolicy::kFifo);
         EXPECT_EQ(has.priority, is_kernels ? 1 : 50);
         EXPECT_EQ(findings(), "");
       } else {
-        EXPECT_EQ(has.policy, SchedulingPolicy::kOther);
+        EXPECT_EQ(has.scheduling_policy, SchedulingPolicy::kOther);
         EXPECT_THAT(findings(), HasSubstr("middleware threads dds.test"));
       }
       engine_->end_spin();
       has = in_force(middleware_.id());
-      EXPECT_EQ(has.policy, SchedulingPolicy::kOther) << "it gets back what it had";
+      EXPECT_EQ(has.scheduling_policy, SchedulingPolicy::kOther) << "it gets back what it had";
     }
   }
   // A spin is refused if the attributes it must set would leave the middleware's threads behind.
   ConfiguredEngineOptions options = fifo_bands();
   options.middleware_threads.mode = AttributesMode::kRequire;
-  options.middleware_threads.attributes.emplace().policy = SchedulingPolicy::kOther;
+  options.middleware_threads.attributes.emplace().scheduling_policy = SchedulingPolicy::kOther;
   options.engine.deadlines = std::make_shared<MortalScheduler>();
   make(options);
   add("/a/subscription/b", SchedulingPolicy::kExt);
@@ -328,11 +328,11 @@ TEST_F(
   const MiddlewareThread late("dds.ev.0");
   EXPECT_TRUE(engine_->look_at_threads()) << "none that receives is there";
   Attributes has = in_force(late.id());
-  EXPECT_EQ(has.policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(has.scheduling_policy, SchedulingPolicy::kFifo);
   EXPECT_EQ(has.priority, 31);
   engine_->end_spin();
   has = in_force(late.id());
-  EXPECT_EQ(has.policy, SchedulingPolicy::kOther) << "it gets back what it had";
+  EXPECT_EQ(has.scheduling_policy, SchedulingPolicy::kOther) << "it gets back what it had";
   EXPECT_EQ(findings(), "");
 }
 
@@ -341,7 +341,7 @@ TEST_F(
   that_threads_of_the_middleware_are_outranked_is_told_if_it_is_so_later)
 {
   ConfiguredEngineOptions options = fifo_bands();
-  options.middleware_threads.attributes.emplace().policy = SchedulingPolicy::kOther;
+  options.middleware_threads.attributes.emplace().scheduling_policy = SchedulingPolicy::kOther;
   make(options);
   add("/a/subscription/b", SchedulingPolicy::kFifo, 30);
   ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
@@ -361,11 +361,11 @@ TEST_F(
   add("/a/subscription/b", SchedulingPolicy::kFifo, 30);
   ASSERT_TRUE(engine_->begin_spin([](const Finding &) {}).ok());
   Attributes has = in_force(middleware_.id());
-  EXPECT_EQ(has.policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(has.scheduling_policy, SchedulingPolicy::kFifo);
   group_.reset();
   engine_.reset();
   has = in_force(middleware_.id());
-  EXPECT_EQ(has.policy, SchedulingPolicy::kOther);
+  EXPECT_EQ(has.scheduling_policy, SchedulingPolicy::kOther);
 }
 
 TEST_F(DeadlineBackendTest, is_not_made_for_executors_without_ext_callbacks)
@@ -396,7 +396,7 @@ TEST_F(DeadlineBackendWithPermission, the_timer_thread_outranks_every_ext_callba
   engine_->engine().stop();
   spinner.join();
   engine_->end_spin();
-  EXPECT_EQ(timers.policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(timers.scheduling_policy, SchedulingPolicy::kFifo);
   EXPECT_EQ(timers.priority, 50);
 }
 
@@ -483,7 +483,7 @@ TEST_F(DeadlineBackendTest, an_affinity_that_the_bands_cannot_heed_is_a_finding)
       rclrt_core::CallbackOptions confined =
         callback("/a/subscription/" + std::to_string(cpus.size()));
       confined.run = [](const rclrt_core::Job &) { return true; };
-      confined.attributes.policy = SchedulingPolicy::kExt;
+      confined.attributes.scheduling_policy = SchedulingPolicy::kExt;
       confined.attributes.cpu_affinity = rclrt_core::CpuSet(cpus);
       std::shared_ptr<rclrt_core::Callback> added;
       EXPECT_TRUE(engine_->add_callback(confined, group_, &added).ok());

@@ -120,7 +120,7 @@ std::string findings_with(
   callback.name = "/a/timer/x";
   callback.run = [](const rclrt_core::Job &) { return true; };
   if (priority > 0) {
-    callback.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+    callback.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
     callback.attributes.priority = priority;
   }
   std::shared_ptr<rclrt_core::Callback> added;
@@ -260,7 +260,7 @@ std::vector<int64_t> cost_of_idleness(int callbacks)
     }
     Told told;
     Teller teller(sim, [](rclrt_core::Severity, const std::string &) {}, told);
-    const Teller::Watch watch(teller, *engine, {});
+    const Teller::OwnThread thread(teller, *engine, {});
     std::unique_ptr<rclrt_core::Thread> spins;
     ASSERT_TRUE(
       sim.start_thread({}, [&] { EXPECT_TRUE(engine->engine().spin().ok()); }, {}, &spins).ok());

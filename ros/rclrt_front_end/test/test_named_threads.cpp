@@ -58,7 +58,7 @@ public:
     rclrt_core::LinuxPlatform platform;
     Attributes now;
     EXPECT_EQ(platform.read_back(id_, &now), 0);
-    return now.policy;
+    return now.scheduling_policy;
   }
 
 private:
@@ -70,7 +70,7 @@ private:
 Attributes with(SchedulingPolicy policy)
 {
   Attributes attributes;
-  attributes.policy = policy;
+  attributes.scheduling_policy = policy;
   return attributes;
 }
 
@@ -155,7 +155,7 @@ TEST_F(NamedThreadsTest, of_executors_are_left_alone_even_before_they_have_a_nam
       rclrt_core::LinuxPlatform platform;
       Attributes now;
       platform.read_back(platform.current_thread(), &now);
-      taken += now.policy == SchedulingPolicy::kBatch ? 0 : 1;
+      taken += now.scheduling_policy == SchedulingPolicy::kBatch ? 0 : 1;
     };
     ASSERT_TRUE(process_platform().start_thread(options, work, {}, &worker).ok());
     worker->join();

@@ -224,7 +224,7 @@ void ClientBase::set_middleware_callback(rcl_event_callback_t callback, const vo
   const rcl_ret_t result = rclrt_front_end::tell_of_work<rcl_client_t>(
     &rcl_client_set_on_new_response_callback, handle_.get(), callback, user_data);
   if (callback != nullptr) {
-    throw_unless_ok(result, "watching the client of '" + service_name() + "'");
+    throw_unless_ok(result, "listening to the client of '" + service_name() + "'");
   } else if (result != RCL_RET_OK) {
     take_rcl_error();
   }

@@ -116,8 +116,8 @@ EngineExecutor::Impl::Impl(
 
 EngineExecutor::Impl::~Impl()
 {
-  for (const WatchedClock & watched : clocks_) {
-    watched.clock->remove_observer(watched.observer);
+  for (const ObservedClock & observed : clocks_) {
+    observed.clock->remove_observer(observed.observer);
   }
 }
 
@@ -269,20 +269,20 @@ rclrt_core::ClockId EngineExecutor::Impl::clock_id(const std::shared_ptr<Clock> 
   if (clock->kind() == ClockKind::kSystem) {
     return rclrt_core::kSystemClock;
   }
-  auto found = std::find_if(clocks_.begin(), clocks_.end(), [&clock](const auto & watched) {
-    return watched.clock == clock;
+  auto found = std::find_if(clocks_.begin(), clocks_.end(), [&clock](const auto & observed) {
+    return observed.clock == clock;
   });
   if (found == clocks_.end()) {
-    WatchedClock watched;
-    watched.clock = clock;
-    watched.id = engine().add_clock([clock] { return clock->now().count(); });
-    watched.observer = clock->add_observer(
-      [weak = weak_from_this(), raw = clock.get(), id = watched.id](ClockChange change) {
+    ObservedClock observed;
+    observed.clock = clock;
+    observed.id = engine().add_clock([clock] { return clock->now().count(); });
+    observed.observer = clock->add_observer(
+      [weak = weak_from_this(), raw = clock.get(), id = observed.id](ClockChange change) {
         if (const auto self = weak.lock()) {
           self->clock_changed(raw, id, change);
         }
       });
-    found = clocks_.insert(clocks_.end(), watched);
+    found = clocks_.insert(clocks_.end(), observed);
   }
   return clock->is_simulated() ? found->id : rclrt_core::kSystemClock;
 }
@@ -290,8 +290,8 @@ rclrt_core::ClockId EngineExecutor::Impl::clock_id(const std::shared_ptr<Clock> 
 void EngineExecutor::Impl::let_go_of(
   const std::shared_ptr<Clock> & clock, std::unique_lock<std::mutex> & lock)
 {
-  const auto found = std::find_if(clocks_.begin(), clocks_.end(), [&clock](const auto & watched) {
-    return watched.clock == clock;
+  const auto found = std::find_if(clocks_.begin(), clocks_.end(), [&clock](const auto & observed) {
+    return observed.clock == clock;
   });
   const bool is_needed =
     std::any_of(members_.begin(), members_.end(), [&clock](const auto & member) {
@@ -300,7 +300,7 @@ void EngineExecutor::Impl::let_go_of(
   if (found == clocks_.end() || is_needed) {
     return;
   }
-  const WatchedClock unused = std::move(*found);
+  const ObservedClock unused = std::move(*found);
   clocks_.erase(found);
   lock.unlock();
   unused.clock->remove_observer(unused.observer);
@@ -352,14 +352,14 @@ EngineExecutor::Impl::Spin::Spin(Impl & impl) : impl_(impl)
   check(begun);
   // The thread that spins may be a real-time thread; the one that writes to the log must not disturb any.
   rclrt_front_end::Teller::Work work;
-  work.attributes.policy = rclrt_core::SchedulingPolicy::kOther;
-  watch_.emplace(impl_.teller_, *impl_.engine_, std::move(work));
+  work.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kOther;
+  teller_thread_.emplace(impl_.teller_, *impl_.engine_, std::move(work));
 }
 
 EngineExecutor::Impl::Spin::~Spin()
 {
   impl_.engine_->end_spin();
-  watch_.reset();
+  teller_thread_.reset();
 }
 
 }  // namespace rclrt_rcl

@@ -55,7 +55,7 @@ public:
 
   private:
     Impl & impl_;
-    std::optional<rclrt_front_end::Teller::Watch> watch_;
+    std::optional<rclrt_front_end::Teller::OwnThread> teller_thread_;
   };
 
 private:
@@ -65,7 +65,7 @@ private:
     std::shared_ptr<rclrt_core::Callback> callback;
     Timer * timer = nullptr;  ///< if it is one
   };
-  struct WatchedClock
+  struct ObservedClock
   {
     std::shared_ptr<Clock> clock;
     rclrt_core::ClockId id = 0;
@@ -78,7 +78,7 @@ private:
     Member member, rclrt_core::CallbackOptions options, std::unique_lock<std::mutex> & lock);
   void drive(Member & member, rclrt_core::CallbackOptions options);
   rclrt_core::ClockId clock_id(const std::shared_ptr<Clock> & clock);
-  /// Stop watching it if no timer needs it any more. Gives up the lock then.
+  /// Stop observing it if no timer needs it any more. Gives up the lock then.
   void let_go_of(const std::shared_ptr<Clock> & clock, std::unique_lock<std::mutex> & lock);
 
   void clock_changed(const Clock * clock, rclrt_core::ClockId id, ClockChange change);
@@ -91,7 +91,7 @@ private:
   mutable std::mutex mutex_;
   std::unordered_map<const CallbackGroup *, std::shared_ptr<rclrt_core::Group>> groups_;
   std::unordered_map<const Entity *, Member> members_;
-  std::vector<WatchedClock> clocks_;
+  std::vector<ObservedClock> clocks_;
 
   std::unique_ptr<rclrt_front_end::ConfiguredEngine> engine_;
 };

@@ -37,7 +37,7 @@ public:
     if (executor_.spinning_.exchange(true)) {
       throw Error(std::string(what) + " called while already spinning");
     }
-    executor_.watch_shutdown();
+    executor_.heed_shutdown();
   }
   ~SpinGuard()
   {
@@ -72,7 +72,7 @@ void Executor::detach_all(bool waits)
 }
 
 // The constructor must not call it: the subclass that is to be interrupted does not exist yet.
-void Executor::watch_shutdown()
+void Executor::heed_shutdown()
 {
   if (on_shutdown_ == 0) {
     on_shutdown_ = context_->on_shutdown([this] {

@@ -130,7 +130,7 @@ void ServiceBase::set_middleware_callback(rcl_event_callback_t callback, const v
   const rcl_ret_t result = rclrt_front_end::tell_of_work<rcl_service_t>(
     &rcl_service_set_on_new_request_callback, handle_.get(), callback, user_data);
   if (callback != nullptr) {
-    throw_unless_ok(result, "watching service '" + service_name() + "'");
+    throw_unless_ok(result, "listening to service '" + service_name() + "'");
   } else if (result != RCL_RET_OK) {
     take_rcl_error();
   }

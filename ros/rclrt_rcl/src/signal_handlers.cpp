@@ -77,7 +77,7 @@ void restore_before(Handlers & h)
   h.handling = false;
 }
 
-void watch(uint64_t installation)
+void serve(uint64_t installation)
 {
   Handlers & h = handlers();
   for (;;) {
@@ -124,7 +124,7 @@ bool install_signal_handlers()
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &saved);
   try {
-    h.thread = std::thread(watch, ++h.installation);
+    h.thread = std::thread(serve, ++h.installation);
   } catch (const std::system_error & error) {
     ::pthread_sigmask(SIG_SETMASK, &saved, nullptr);
     throw Error(std::string("installing signal handlers: starting their thread: ") + error.what());

@@ -128,7 +128,7 @@ void SubscriptionBase::set_middleware_callback(
   const rcl_ret_t result = rclrt_front_end::tell_of_work<rcl_subscription_t>(
     &rcl_subscription_set_on_new_message_callback, handle_.get(), callback, user_data);
   if (callback != nullptr) {
-    throw_unless_ok(result, "watching the subscription to '" + topic_name() + "'");
+    throw_unless_ok(result, "listening to the subscription to '" + topic_name() + "'");
   } else if (result != RCL_RET_OK) {
     take_rcl_error();
   }

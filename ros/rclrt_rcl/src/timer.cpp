@@ -106,7 +106,7 @@ void Timer::drive(const MakeDriver & make)
   state.period = period_;
   state.cancelled = cancelled_ || fired_;
   const std::chrono::nanoseconds now = clock_->now();
-  if (now < next_set_at_) {  // the clock has gone back while nobody watched: a period starts anew
+  if (now < next_set_at_) {  // the clock has gone back while nobody looked: a period starts anew
     set_next(now, period_);
   }
   state.first = next_ - now;

@@ -121,7 +121,7 @@ TEST_F(BadInput, scheduling)
   EXPECT_ERROR(make([](Scheduling & s) { s.relative_deadline = -1ms; }), "/node/waitable/w");
   EXPECT_ERROR(
     make([](Scheduling & s) {
-      s.attributes.policy = SchedulingPolicy::kFifo;
+      s.attributes.scheduling_policy = SchedulingPolicy::kFifo;
       s.attributes.priority = 0;
     }),
     "/node/waitable/w");
@@ -172,7 +172,7 @@ TEST_F(BadInput, groups)
 
   executor.add_node(node);
   CallbackGroupOptions group;
-  group.attributes.policy = SchedulingPolicy::kFifo;
+  group.attributes.scheduling_policy = SchedulingPolicy::kFifo;
   group.attributes.priority = 1000;
   EXPECT_ERROR(
     node->create_callback_group(CallbackGroupType::kMutuallyExclusive, group), "/node/group/1");
@@ -211,7 +211,7 @@ TEST_F(BadInput, required_attributes_that_are_refused_fail_the_start)
   // A budget that no machine admits.
   auto waitable = node->create_waitable(
     with([](Scheduling & s) {
-      s.attributes.policy = SchedulingPolicy::kDeadline;
+      s.attributes.scheduling_policy = SchedulingPolicy::kDeadline;
       s.attributes.runtime = s.attributes.deadline = s.attributes.period = 10s;
     }),
     [] {});

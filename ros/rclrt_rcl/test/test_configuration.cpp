@@ -32,7 +32,7 @@ using namespace std::chrono_literals;
 int fifo_priority()
 {
   const auto here = conformance::attributes_here();
-  return here.policy == rclrt_core::SchedulingPolicy::kFifo ? here.priority : 0;
+  return here.scheduling_policy == rclrt_core::SchedulingPolicy::kFifo ? here.priority : 0;
 }
 
 /// What an unchanged program is: a node that knows nothing of priorities.
@@ -130,7 +130,7 @@ TEST_F(WithFile, the_file_goes_before_the_code)
   SKIP_WITHOUT_REAL_TIME();
   auto made = with_file(kScan80);
   made.configure = [](const Entity &, Scheduling & scheduling) {
-    scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+    scheduling.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
     scheduling.attributes.priority = 20;
   };
   PreemptiveExecutor executor(made);

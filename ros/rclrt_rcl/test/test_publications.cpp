@@ -39,7 +39,7 @@ OVER_EXECUTORS(PublicationsToDeadline, std::vector{Kind::kIsolated});
 TEST_P(PublicationsToDeadline, are_not_held_up_and_are_lent_fifo_99)
 {
   Attributes deadline;
-  deadline.policy = rclrt_core::SchedulingPolicy::kDeadline;
+  deadline.scheduling_policy = rclrt_core::SchedulingPolicy::kDeadline;
   deadline.runtime = 2ms;
   deadline.deadline = deadline.period = 100ms;
   int refusal = 0;

@@ -48,7 +48,7 @@ bool all_have(const Wanted & is_wanted, SchedulingPolicy policy, int priority = 
 {
   const auto all = attributes_of(is_wanted);
   return !all.empty() && std::all_of(all.begin(), all.end(), [&](const Attributes & one) {
-    return one.policy == policy && one.priority == priority && one.nice == nice;
+    return one.scheduling_policy == policy && one.priority == priority && one.nice == nice;
   });
 }
 
@@ -137,7 +137,7 @@ TEST_F(MiddlewareThreads, that_wait_without_sleeping_are_not_raised)
   const Spinning spinning(*executor, node);
   EXPECT_TRUE(wait_for([&] { return runs > 3 && middleware_has(SchedulingPolicy::kFifo, 11); }));
   for (const Attributes & attributes : busy_waiting()) {
-    EXPECT_EQ(attributes.policy, SchedulingPolicy::kOther);
+    EXPECT_EQ(attributes.scheduling_policy, SchedulingPolicy::kOther);
   }
 }
 
@@ -187,8 +187,8 @@ TEST_F(MiddlewareThreads, that_appear_later_are_raised_when_they_notify)
     waitable->trigger();
     after = conformance::attributes_here();
   }).join();
-  EXPECT_EQ(before.policy, SchedulingPolicy::kOther);
-  EXPECT_EQ(after.policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(before.scheduling_policy, SchedulingPolicy::kOther);
+  EXPECT_EQ(after.scheduling_policy, SchedulingPolicy::kFifo);
   EXPECT_EQ(after.priority, 30);
   EXPECT_TRUE(wait_for([&] { return runs == 1; }));
 }
@@ -273,7 +273,8 @@ TEST_F(ThreadsByName, have_what_the_file_says_while_an_executor_spins)
   const auto as_in_the_file = [&cpu] {
     const auto all = attributes_of(beginning_with("driver"));
     return std::count_if(all.begin(), all.end(), [&cpu](const Attributes & one) {
-      return one.policy == SchedulingPolicy::kBatch && one.nice == 7 && one.cpu_affinity == cpu;
+      return one.scheduling_policy == SchedulingPolicy::kBatch && one.nice == 7 &&
+             one.cpu_affinity == cpu;
     });
   };
   {

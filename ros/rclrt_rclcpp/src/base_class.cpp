@@ -84,7 +84,7 @@ void BaseClass::execute_timer(const std::shared_ptr<rclcpp::TimerBase> & timer)
   Access::execute_timer(timer);
 }
 
-void BaseClass::watch(std::function<void()> call, std::function<void()> cancelled)
+void BaseClass::set_on_change(std::function<void()> call, std::function<void()> cancelled)
 {
   notice_ = std::make_shared<Notice>();
   notice_->call = std::move(call);
@@ -100,7 +100,7 @@ void BaseClass::watch(std::function<void()> call, std::function<void()> cancelle
   listen_to(*(executor_.*Access::kShutdown));
 }
 
-void BaseClass::unwatch()
+void BaseClass::clear_on_change()
 {
   {
     const std::lock_guard<std::mutex> lock(notice_->mutex);
@@ -201,14 +201,14 @@ void BaseClass::execute_timer(
   Access::execute_timer(timer, data);
 }
 
-void BaseClass::watch(std::function<void()> call, std::function<void()>)
+void BaseClass::set_on_change(std::function<void()> call, std::function<void()>)
 {
   (executor_.*Access::kNotify)->set_on_ready_callback([call = std::move(call)](std::size_t, int) {
     call();
   });
 }
 
-void BaseClass::unwatch() { (executor_.*Access::kNotify)->clear_on_ready_callback(); }
+void BaseClass::clear_on_change() { (executor_.*Access::kNotify)->clear_on_ready_callback(); }
 
 std::vector<rclcpp::CallbackGroup::WeakPtr> BaseClass::groups()
 {

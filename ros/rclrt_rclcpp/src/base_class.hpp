@@ -29,11 +29,11 @@ public:
   std::atomic_bool & spinning() const noexcept;
   const std::shared_ptr<rclcpp::Context> & context() const noexcept;
 
-  /// Until unwatch(), `call` is called by whoever triggers what says that something has changed: nodes
+  /// Until clear_on_change(), `call` is called by whoever triggers what says that something has changed: nodes
   /// and groups that have something new, cancel(), and the context when it is shut down. Humble: before it `cancelled`, if
   /// it was cancel(), which nothing overrides there.
-  void watch(std::function<void()> call, std::function<void()> cancelled);
-  void unwatch();
+  void set_on_change(std::function<void()> call, std::function<void()> cancelled);
+  void clear_on_change();
   Groups groups();
   /// Entities that have left it are claimed by its wait set no more, and those that came are. For rclcpp's classes, which
   /// do so when they wait.

@@ -67,7 +67,8 @@ void EngineExecutor::remove_callback_group(detail::Parameters::Group group, bool
   spinner_->update();
 }
 
-#if RCLCPP_VERSION_MAJOR >= 28  // else nothing overrides cancel(): watch() sees what it triggers
+#if RCLCPP_VERSION_MAJOR >= \
+  28  // else nothing overrides cancel(): set_on_change() sees what it triggers
 void EngineExecutor::cancel()
 {
   spinner_->cancel();

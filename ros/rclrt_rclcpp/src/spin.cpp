@@ -184,11 +184,11 @@ Spinner::Spin::Spin(Spinner & spinner) : spinner_(spinner)
   rclrt_front_end::Teller::Work work;
   work.update = [this] { return update(); };
   work.look = [&spinner] { return spinner.look_at_clocks(); };
-  watch_.emplace(spinner_.teller_, *spinner_.engine_, std::move(work));
-  if (!watch_->status().ok()) {
+  teller_thread_.emplace(spinner_.teller_, *spinner_.engine_, std::move(work));
+  if (!teller_thread_->status().ok()) {
     set_spins(false);
     spinner_.engine_->end_spin();
-    detail::check(watch_->status());
+    detail::check(teller_thread_->status());
   }
 }
 
@@ -205,20 +205,20 @@ void Spinner::Spin::set_spins(bool spins)
 
 Spinner::Spin::~Spin()
 {
-  watch_->end();
+  teller_thread_->end();
   set_spins(false);
   spinner_.engine_->end_spin();
 }
 
 void Spinner::Spin::end()
 {
-  watch_->end();
+  teller_thread_->end();
   if (failed_) {
     std::rethrow_exception(failed_);
   }
 }
 
-/// By the thread of the watch.
+/// By the teller's own thread.
 bool Spinner::Spin::update() noexcept
 {
   try {

@@ -78,7 +78,7 @@ Spinner::Spinner(
     context_, options, with_telling(std::move(engine_options), [this] { request_telling(); })))
 {
   prepare();
-  base_.watch(
+  base_.set_on_change(
     [this] {
       if (!base_.spinning() || cancelled_) {
         engine().stop();
@@ -96,7 +96,7 @@ void Spinner::end(std::unique_ptr<Spinner> spinner)
   if (spinner->engine().runs_here()) {
     // By exit() in a callback. This thread cannot wait for its own job, and the other threads go on until the process
     // has ended: what they use stays.
-    spinner->base_.unwatch();
+    spinner->base_.clear_on_change();
     rclrt_front_end::keep_for_ever(spinner.release());
   }
 }
@@ -105,7 +105,7 @@ Spinner::~Spinner()
 {
   base_.spinning() = false;
   engine().stop();
-  base_.unwatch();
+  base_.clear_on_change();
   detach_all();
   clocks_.clear();  // they belong to the engine
   engine_.reset();  // it may tell of something until it is gone

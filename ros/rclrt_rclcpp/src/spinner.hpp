@@ -158,7 +158,7 @@ public:
     std::exception_ptr failed_;  // written by the thread, read after it has ended
     /// Raised by the thread before it stops the engine, read after the engine has stopped.
     std::atomic<bool> has_failed_{false};
-    std::optional<rclrt_front_end::Teller::Watch> watch_;
+    std::optional<rclrt_front_end::Teller::OwnThread> teller_thread_;
   };
 
   void set_attributes(const std::string & callback, const rclrt_core::Attributes & attributes);

@@ -15,7 +15,7 @@ extern "C" void print_findings()
   const auto node = std::make_shared<rclcpp::Node>("node");
   const auto timer = node->create_wall_timer(std::chrono::milliseconds(1), [] {});
   rclrt_rclcpp::Scheduling urgent;
-  urgent.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+  urgent.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
   urgent.attributes.priority = 10;
   rclrt_rclcpp::PreemptiveExecutorOptions options;
   const auto registry = std::make_shared<rclrt_rclcpp::SchedulingRegistry>();

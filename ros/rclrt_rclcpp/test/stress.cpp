@@ -457,7 +457,7 @@ void Stress::change_entity(Round & round, NodeBox & box, Random & random)
   if (ours && one_in(random, 4)) {
     for (const auto & known : ours->statistics()) {
       rclrt_core::Attributes attributes;
-      attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+      attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
       attributes.priority = static_cast<int>(1 + below(random, 5));
       // It may have gone by now, which is refused.
       dynamic_cast<EngineExecutor &>(*round.executor).set_attributes(known.first, attributes);

@@ -93,9 +93,9 @@ TEST_P(Scheduled, attributes_of_the_registry_belong_to_an_entity_or_a_name)
   const auto second = node->create_wall_timer(7ms, [&] { note(by_name); });
   const auto registry = std::make_shared<SchedulingRegistry>();
   Scheduling scheduling;
-  scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kBatch;
+  scheduling.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kBatch;
   registry->set(first, scheduling);
-  scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kOther;
+  scheduling.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kOther;
   scheduling.attributes.cpu_affinity = cpu;
   registry->set("/planner/timer/7ms", scheduling);
   EXPECT_THROW(registry->set(rclcpp::TimerBase::SharedPtr(), scheduling), std::invalid_argument);
@@ -103,7 +103,7 @@ TEST_P(Scheduled, attributes_of_the_registry_belong_to_an_entity_or_a_name)
   options.scheduling = registry;
   executor = make_executor(options);
   rclrt_core::Attributes batch;
-  batch.policy = rclrt_core::SchedulingPolicy::kBatch;
+  batch.scheduling_policy = rclrt_core::SchedulingPolicy::kBatch;
   executor->add_node(node);
   const Spinning spinning(*executor);
   ASSERT_TRUE(wait_for([&] {
@@ -112,14 +112,14 @@ TEST_P(Scheduled, attributes_of_the_registry_belong_to_an_entity_or_a_name)
   }));
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    EXPECT_EQ(by_entity->policy, rclrt_core::SchedulingPolicy::kBatch);
-    EXPECT_EQ(by_name->policy, rclrt_core::SchedulingPolicy::kOther);
+    EXPECT_EQ(by_entity->scheduling_policy, rclrt_core::SchedulingPolicy::kBatch);
+    EXPECT_EQ(by_name->scheduling_policy, rclrt_core::SchedulingPolicy::kOther);
     EXPECT_EQ(by_name->cpu_affinity.to_string(), cpu.to_string());
   }
   ours(*executor).set_attributes("/planner/timer/7ms", batch);
   EXPECT_TRUE(wait_for([&] {
     const std::lock_guard<std::mutex> lock(mutex);
-    return by_name->policy == rclrt_core::SchedulingPolicy::kBatch;
+    return by_name->scheduling_policy == rclrt_core::SchedulingPolicy::kBatch;
   }));
   EXPECT_THROW(ours(*executor).set_attributes("/planner/timer/1h", batch), std::runtime_error);
   EXPECT_THROW(ours(*executor).set_attributes("/planner/timer/7ms", fifo(123)), std::runtime_error);

@@ -95,7 +95,7 @@ void Thread::push_job(Probe & probe, const Release & release, const void * key) 
   const int cpu = sched_getcpu();
   job.cpu = static_cast<uint16_t>(cpu < 0 ? 0 : cpu);
   ++depth_;
-  job.watch = rclrt_core::linux_platform::watch_cpu(job.is_measured);
+  job.meter = rclrt_core::linux_platform::start_meter(job.is_measured);
   job.start_ns = now_ns();
   const int64_t woken = executor_ ? executor_->woken.load(std::memory_order_relaxed) : 0;
   if (release.at_ns > 0) {
@@ -112,7 +112,7 @@ void Thread::pop_job(Probe & probe) noexcept
 {
   const int64_t now = now_ns();
   Job & job = jobs_[depth_ - 1];
-  const rclrt_core::CpuUse use = rclrt_core::linux_platform::end_watch(job.watch);
+  const rclrt_core::CpuUse use = rclrt_core::linux_platform::read_meter(job.meter);
   --depth_;
   const bool is_guessed = job.key == nullptr;
   const bool has_end = job.triggers > 1;
@@ -168,7 +168,7 @@ void Thread::begin(Probe & probe, Callback & callback, const void * key) noexcep
   if (is_timer && is_guessing() && jobs_[depth_ - 1].release.cause == RCLRT_CAUSE_TIMER) {
     --depth_;
     jobs_[depth_].release.callback->stands_in.store(true, std::memory_order_relaxed);
-    rclrt_core::linux_platform::end_watch(jobs_[depth_].watch);
+    rclrt_core::linux_platform::read_meter(jobs_[depth_].meter);
     called = jobs_[depth_].release.at_ns;
   }
   goes_on(probe);

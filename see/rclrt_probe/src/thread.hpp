@@ -72,7 +72,7 @@ private:
     int64_t ready_ns = 0;
     int64_t start_ns = 0;
     uint64_t sequence = 0;
-    rclrt_core::CpuWatch watch;
+    rclrt_core::CpuMeter meter;
     bool is_measured = false;
     uint16_t cpu = 0;
     uint16_t executor = 0;

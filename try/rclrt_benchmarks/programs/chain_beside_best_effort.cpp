@@ -81,7 +81,7 @@ void work(nanoseconds length, Done && done)
 rclrt_rcl::Scheduling deadline()
 {
   rclrt_rcl::Scheduling scheduling;
-  scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kDeadline;
+  scheduling.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kDeadline;
   scheduling.attributes.runtime = kBudget;
   scheduling.attributes.deadline = kBudgetPeriod;
   scheduling.attributes.period = kBudgetPeriod;
@@ -91,7 +91,7 @@ rclrt_rcl::Scheduling deadline()
 rclrt_rcl::Scheduling fifo(int priority)
 {
   rclrt_rcl::Scheduling scheduling;
-  scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+  scheduling.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
   scheduling.attributes.priority = priority;
   return scheduling;
 }

@@ -151,7 +151,7 @@ nlohmann::json measure(
     rclrt_rcl::TimerOptions options;
     options.group = node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
     if (has_priorities) {
-      options.scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+      options.scheduling.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
       options.scheduling.attributes.priority = kControl;
     }
     control = node->create_wall_timer(kPeriod, [&] { cycles.run(); }, options);

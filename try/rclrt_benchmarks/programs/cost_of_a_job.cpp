@@ -101,7 +101,7 @@ void run_on(int cpu)
 rclrt_core::Attributes fifo(int priority)
 {
   rclrt_core::Attributes attributes;
-  attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
   attributes.priority = priority;
   return attributes;
 }

@@ -62,7 +62,8 @@ std::string in_force()
   if (platform.read_back(platform.current_thread(), &found) != 0) {
     return "unknown";
   }
-  return rclrt_core::to_string(found.policy) + std::string(" ") + std::to_string(found.priority);
+  return rclrt_core::to_string(found.scheduling_policy) + std::string(" ") +
+         std::to_string(found.priority);
 }
 
 nlohmann::json measure(const Options & options)
@@ -84,7 +85,7 @@ nlohmann::json measure(const Options & options)
     timer_options.group =
       node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
     if (is_ours) {
-      timer_options.scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+      timer_options.scheduling.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
       timer_options.scheduling.attributes.priority = kPriority;
     }
     timers.push_back(node->create_wall_timer(

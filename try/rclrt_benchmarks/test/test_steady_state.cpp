@@ -143,7 +143,7 @@ bool may_use_realtime()
   rclrt_core::LinuxPlatform platform;
   bool refused = false;
   rclrt_core::ThreadOptions options;
-  options.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+  options.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
   options.attributes.priority = 1;
   std::unique_ptr<rclrt_core::Thread> thread;
   const auto status = platform.start_thread(
@@ -186,11 +186,11 @@ protected:
       return true;
     };
     if (priority == kByDeadline) {
-      options.attributes.policy = rclrt_core::SchedulingPolicy::kExt;
+      options.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kExt;
       options.relative_deadline = std::chrono::milliseconds(10);
     }
     if (priority > 0) {
-      options.attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+      options.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
       options.attributes.priority = priority;
     }
     callbacks_.emplace_back();
@@ -489,7 +489,7 @@ TEST_F(MiddlewareSteadyState, executors_add_no_scheduling_call_if_the_publisher_
   rclrt_core::Attributes before;
   ASSERT_EQ(platform.read_back(platform.current_thread(), &before), 0);
   rclrt_core::Attributes as_urgent;
-  as_urgent.policy = rclrt_core::SchedulingPolicy::kFifo;
+  as_urgent.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
   as_urgent.priority = 10;
   if (platform.apply(platform.current_thread(), as_urgent) != 0) {
     GTEST_SKIP() << "SCHED_FIFO is not permitted";

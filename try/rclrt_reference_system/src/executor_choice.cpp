@@ -150,9 +150,9 @@ rclrt_rcl::Scheduling scheduling_for(
   if (choice.policy != PolicyChoice::kFifo) {
     const bool os_decides = choice.kind != ExecutorKind::kPriorityEvents;
     if (os_decides && choice.policy == PolicyChoice::kEdf) {
-      attributes.policy = SchedulingPolicy::kExt;
+      attributes.scheduling_policy = SchedulingPolicy::kExt;
     } else {
-      attributes.policy = SchedulingPolicy::kFifo;
+      attributes.scheduling_policy = SchedulingPolicy::kFifo;
       attributes.priority = os_decides ? callback.priority : kSharedPriority;
     }
   }

@@ -27,8 +27,8 @@ double milliseconds(Duration duration) { return static_cast<double>(duration.cou
 
 json describe(const Attributes & attributes)
 {
-  json result = {{"policy", rclrt_core::to_string(attributes.policy)}};
-  switch (attributes.policy) {
+  json result = {{"policy", rclrt_core::to_string(attributes.scheduling_policy)}};
+  switch (attributes.scheduling_policy) {
     case SchedulingPolicy::kFifo:
     case SchedulingPolicy::kRoundRobin:
       result["priority"] = attributes.priority;
@@ -50,17 +50,19 @@ json describe(const Attributes & attributes)
 bool is_in_force(const Attributes & asked, const Attributes & found)
 {
   // What stands for ext is up to the deadline scheduler: its own class, or a priority.
-  const bool is_ordered =
-    asked.policy == SchedulingPolicy::kExt &&
-    (found.policy == SchedulingPolicy::kExt || found.policy == SchedulingPolicy::kFifo);
-  const bool policy_holds = asked.policy == SchedulingPolicy::kUnchanged || is_ordered ||
-                            (asked.policy == found.policy && asked.priority <= found.priority);
+  const bool is_ordered = asked.scheduling_policy == SchedulingPolicy::kExt &&
+                          (found.scheduling_policy == SchedulingPolicy::kExt ||
+                           found.scheduling_policy == SchedulingPolicy::kFifo);
+  const bool policy_holds =
+    asked.scheduling_policy == SchedulingPolicy::kUnchanged || is_ordered ||
+    (asked.scheduling_policy == found.scheduling_policy && asked.priority <= found.priority);
   return policy_holds && (asked.cpu_affinity.empty() || asked.cpu_affinity == found.cpu_affinity);
 }
 
 bool asks_for_something(const Attributes & attributes)
 {
-  return attributes.policy != SchedulingPolicy::kUnchanged || !attributes.cpu_affinity.empty();
+  return attributes.scheduling_policy != SchedulingPolicy::kUnchanged ||
+         !attributes.cpu_affinity.empty();
 }
 
 json jobs_of(const JobLog & log, const Window & window)

@@ -112,7 +112,7 @@ public:
     // Above every callback, so that a scenario that asks for more than there is still ends in time.
     // Without permission it runs as it is, like everything else; the engine reports that.
     rclrt_core::Attributes urgent;
-    urgent.policy = rclrt_core::SchedulingPolicy::kFifo;
+    urgent.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
     urgent.priority = 99;
     rclrt_core::LinuxPlatform platform;
     platform.apply(platform.current_thread(), urgent);

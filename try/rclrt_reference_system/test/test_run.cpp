@@ -178,7 +178,7 @@ TEST(ExecutorChoice, the_pool_and_the_isolated_threads_ask_the_os_for_the_priori
 {
   for (const char * name : {"preemptive", "isolated", "preemptive_hot"}) {
     const rclrt_rcl::Scheduling asked = scheduling_for(chosen(name), urgent(), {});
-    EXPECT_EQ(asked.attributes.policy, SchedulingPolicy::kFifo) << name;
+    EXPECT_EQ(asked.attributes.scheduling_policy, SchedulingPolicy::kFifo) << name;
     EXPECT_EQ(asked.attributes.priority, 42) << name;
   }
 }
@@ -186,7 +186,7 @@ TEST(ExecutorChoice, the_pool_and_the_isolated_threads_ask_the_os_for_the_priori
 TEST(ExecutorChoice, where_the_executor_orders_jobs_all_callbacks_share_one_os_priority)
 {
   const rclrt_rcl::Scheduling asked = scheduling_for(chosen("priority_events"), urgent(), {});
-  EXPECT_EQ(asked.attributes.policy, SchedulingPolicy::kFifo);
+  EXPECT_EQ(asked.attributes.scheduling_policy, SchedulingPolicy::kFifo);
   EXPECT_EQ(asked.attributes.priority, 50);
   EXPECT_EQ(asked.queue_priority, 42);
   EXPECT_EQ(asked.relative_deadline, std::chrono::milliseconds(7));
@@ -195,7 +195,7 @@ TEST(ExecutorChoice, where_the_executor_orders_jobs_all_callbacks_share_one_os_p
 TEST(ExecutorChoice, under_preemptive_edf_the_os_orders_by_deadline)
 {
   const rclrt_rcl::Scheduling asked = scheduling_for(chosen("preemptive_edf"), urgent(), {});
-  EXPECT_EQ(asked.attributes.policy, SchedulingPolicy::kExt);
+  EXPECT_EQ(asked.attributes.scheduling_policy, SchedulingPolicy::kExt);
   EXPECT_EQ(asked.attributes.priority, 0);
   EXPECT_EQ(asked.relative_deadline, std::chrono::milliseconds(7));
 }

@@ -35,7 +35,7 @@ enum class SchedulingPolicy : uint8_t
 
 struct PolicyFacts
 {
-  SchedulingPolicy policy;
+  SchedulingPolicy scheduling_policy;
   const char * word;     ///< in parameters files
   uint32_t in_kernel;    ///< the number in the kernel's interface; <sched.h> lacks some
   uint32_t level;        ///< larger is more urgent; the policy's own values decide between equals
@@ -56,21 +56,21 @@ inline constexpr PolicyFacts kPolicies[] = {
   {SchedulingPolicy::kExt, "ext", 7, 2, false, false, false},
 };
 
-constexpr const PolicyFacts & facts(SchedulingPolicy policy) noexcept
+constexpr const PolicyFacts & facts(SchedulingPolicy kind) noexcept
 {
-  return kPolicies[static_cast<std::size_t>(policy)];
+  return kPolicies[static_cast<std::size_t>(kind)];
 }
 
 /// fifo and rr.
-constexpr bool is_fixed_priority(SchedulingPolicy policy) noexcept
+constexpr bool is_fixed_priority(SchedulingPolicy kind) noexcept
 {
-  return facts(policy).has_priority;
+  return facts(kind).has_priority;
 }
 
 /// Whether a thread of this policy preempts ordinary threads at once: fifo, rr, deadline and ext.
-constexpr bool is_strict(SchedulingPolicy policy) noexcept { return facts(policy).level >= 2; }
+constexpr bool is_strict(SchedulingPolicy kind) noexcept { return facts(kind).level >= 2; }
 
-constexpr const char * to_string(SchedulingPolicy policy) noexcept { return facts(policy).word; }
+constexpr const char * to_string(SchedulingPolicy kind) noexcept { return facts(kind).word; }
 
 /// A set of CPUs by number, at most 1024; empty means "do not touch the affinity".
 class CpuSet
@@ -113,7 +113,7 @@ private:
 
 struct Attributes
 {
-  SchedulingPolicy policy = SchedulingPolicy::kUnchanged;
+  SchedulingPolicy scheduling_policy = SchedulingPolicy::kUnchanged;
   int priority = 0;       ///< 1-99, fifo and rr only
   int nice = 0;           ///< -20 to 19, other and batch only
   Duration runtime{0};    ///< deadline only: budget in each period

@@ -27,7 +27,7 @@ const char * to_string(OnOverrun reaction) noexcept;
 /// A period begins with the first job that starts after the period before. While a job runs, periods follow each other.
 struct Budget
 {
-  // With less the thread that watches over budgets would do little else.
+  // With less the thread that enforces budgets would do little else.
   static constexpr Duration kMinRuntime = std::chrono::microseconds(100);
   static constexpr Duration kMinPeriod = std::chrono::milliseconds(1);
 

@@ -76,7 +76,7 @@ struct Scheduling
   /// than this, waits for nothing, and neither creates nor destroys entities. Not for timers, and only in a group that
   /// is mutually exclusive.
   Duration inline_bound{0};
-  /// CPU time of the callback's jobs, watched and enforced while the engine spins. Neither for inline callbacks nor for
+  /// CPU time of the callback's jobs, enforced while the engine spins. Neither for inline callbacks nor for
   /// SCHED_DEADLINE, which has one, nor where the group has one (GroupOptions::budget).
   Budget budget;
   /// Not empty: the budget is that of the chain with this name. The callbacks of an engine that name it share it, at

@@ -73,7 +73,7 @@ public:
     Duration period{0};
   };
   /// The job that the slot's thread runs has a budget; a limit without a period: it has none. When it is used up, other
-  /// threads with deadlines go first. The engine watches budgets itself; this is for when its watch comes too late. So a
+  /// threads with deadlines go first. The engine enforces budgets itself; this is for when its enforcer comes too late. So a
   /// scheduler that cannot do it does nothing. May be called while another function is called for the slot. Real-time
   /// safe; takes no lock, and does not call the OS.
   virtual void limit(Slot, const Limit &) noexcept {}

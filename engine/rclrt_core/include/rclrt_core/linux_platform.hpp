@@ -35,8 +35,8 @@ public:
   std::unique_ptr<Alarm> make_alarm() override;
   ThreadId current_thread() noexcept override;
   int current_cpu() noexcept override;
-  CpuWatch watch_cpu(bool measures) noexcept override;
-  CpuUse end_watch(const CpuWatch & watch) noexcept override;
+  CpuMeter start_meter(bool measures) noexcept override;
+  CpuUse read_meter(const CpuMeter & meter) noexcept override;
   int64_t cpu_time_ns(ThreadId thread) noexcept override;
   int cpu_count() noexcept override;
   int usable_cpus() noexcept override;
@@ -71,8 +71,8 @@ namespace rclrt_core::linux_platform
 /// Other users of rseq in the thread (an allocator) may overwrite the word. Then the answer is "has not kept it",
 /// which costs a measurement and is never wrong.
 
-/// See Platform::watch_cpu() and Platform::end_watch().
-CpuWatch watch_cpu(bool measures) noexcept;
-CpuUse end_watch(const CpuWatch & watch) noexcept;
+/// See Platform::start_meter() and Platform::read_meter().
+CpuMeter start_meter(bool measures) noexcept;
+CpuUse read_meter(const CpuMeter & meter) noexcept;
 
 }  // namespace rclrt_core::linux_platform

@@ -74,13 +74,13 @@ public:
   virtual void wait() noexcept = 0;
 };
 
-/// What is kept of a thread from Platform::watch_cpu() to Platform::end_watch().
-struct CpuWatch
+/// What is kept of a thread from Platform::start_meter() to Platform::read_meter().
+struct CpuMeter
 {
   int64_t cpu_ns = -1;  ///< of the thread at the beginning; -1: not measured
   int64_t preemptions = -1;
   int64_t switches = 0;  ///< of a simulated platform: times the thread has lost or left its CPU
-  bool outer_has_kept = false;  ///< of Linux: what the watch around this one says so far
+  bool outer_has_kept = false;  ///< of Linux: what the meter around this one says so far
 };
 
 struct CpuUse
@@ -130,10 +130,10 @@ public:
   virtual ThreadId current_thread() noexcept = 0;
   /// CPU the caller runs on now.
   virtual int current_cpu() noexcept = 0;
-  /// From here to end_watch() on the same thread: what does it use of its CPU? Nests. With `measures` the CPU time
+  /// From here to read_meter() on the same thread: what does it use of its CPU? Nests. With `measures` the CPU time
   /// is known also if the thread loses its CPU; that costs a system call here, and one at the end if it has lost it.
-  virtual CpuWatch watch_cpu(bool measures) noexcept = 0;
-  virtual CpuUse end_watch(const CpuWatch & watch) noexcept = 0;
+  virtual CpuMeter start_meter(bool measures) noexcept = 0;
+  virtual CpuUse read_meter(const CpuMeter & meter) noexcept = 0;
   /// CPU time that a thread of this process has used so far, as exact as the OS knows it now; -1: there is no such
   /// thread. One system call. Does not allocate.
   virtual int64_t cpu_time_ns(ThreadId thread) noexcept = 0;

@@ -156,8 +156,8 @@ public:
   std::unique_ptr<Alarm> make_alarm() override;
   ThreadId current_thread() noexcept override;
   int current_cpu() noexcept override;
-  CpuWatch watch_cpu(bool measures) noexcept override;
-  CpuUse end_watch(const CpuWatch & watch) noexcept override;
+  CpuMeter start_meter(bool measures) noexcept override;
+  CpuUse read_meter(const CpuMeter & meter) noexcept override;
   int64_t cpu_time_ns(ThreadId thread) noexcept override;
   int cpu_count() noexcept override;
   int apply(ThreadId thread, const Attributes & attributes) noexcept override;

@@ -39,15 +39,15 @@ Status refuse_beside_group_budget(const CallbackOptions & options, const GroupNo
 
 constexpr int kHighestPriority = 99;
 
-bool is_watched(const CallbackNode & callback) { return callback.budget != nullptr; }
+bool has_budget(const CallbackNode & callback) { return callback.budget != nullptr; }
 
 /// The priority that a thread may get from the OS for a job that asks for this; 0: none.
 int priority_of(const Attributes & attributes, const DeadlineScheduler * deadlines)
 {
-  if (is_fixed_priority(attributes.policy)) {
+  if (is_fixed_priority(attributes.scheduling_policy)) {
     return attributes.priority;
   }
-  const bool is_ordered = attributes.policy == SchedulingPolicy::kExt && deadlines;
+  const bool is_ordered = attributes.scheduling_policy == SchedulingPolicy::kExt && deadlines;
   return is_ordered ? deadlines->above().priority - 1 : 0;
 }
 
@@ -134,12 +134,12 @@ void Accounts::join(
   }
 }
 
-// ---- The thread that watches them
+// ---- The thread that enforces them
 
 bool Accounts::any() const noexcept
 {
   return std::any_of(engine_.callbacks.begin(), engine_.callbacks.end(), [](const auto & entry) {
-    return is_watched(*entry.second);
+    return has_budget(*entry.second);
   });
 }
 
@@ -150,16 +150,16 @@ const AttributesEntry & Accounts::background()
     return engine_.table.nothing();
   }
   Attributes other;
-  other.policy = SchedulingPolicy::kOther;
+  other.scheduling_policy = SchedulingPolicy::kOther;
   return engine_.table.intern(other);
 }
 
-// Just above what it watches: an ordinary thread, if nothing of that is real-time. A callback that inherits may get the
+// Just above what it enforces: an ordinary thread, if nothing of that is real-time. A callback that inherits may get the
 // priority of any other.
-Attributes Accounts::watch_attributes()
+Attributes Accounts::enforcer_attributes()
 {
   int highest = 0;
-  int highest_watched = 0;
+  int highest_enforced = 0;
   bool inherits = false;
   // O(n): while spinning when a callback comes or changes, if there is a budget
   std::unique_lock<Mutex> lock(engine_.mutex);
@@ -167,35 +167,35 @@ Attributes Accounts::watch_attributes()
     const CallbackNode & callback = *entry.second;
     const int priority = priority_of(callback.attributes->complete, engine_.deadlines.get());
     highest = std::max(highest, priority);
-    if (is_watched(callback)) {
-      highest_watched = std::max(highest_watched, priority);
+    if (has_budget(callback)) {
+      highest_enforced = std::max(highest_enforced, priority);
       inherits |= callback.inherit_priority;
     }
   }
   lock.unlock();
-  const int watched = inherits ? highest : highest_watched;
-  if (watched == kHighestPriority) {
+  const int enforced = inherits ? highest : highest_enforced;
+  if (enforced == kHighestPriority) {
     engine_.findings.add(
-      {"the thread that watches budgets",
+      {"the thread that enforces budgets",
        "has priority 99, and cannot interrupt a job that has priority 99, too", 0,
        "Give callbacks that have a budget a priority below 99"});
   }
-  if (watched == 0) {
+  if (enforced == 0) {
     return engine_.table.nothing().complete;
   }
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
-  attributes.priority = std::min(kHighestPriority, watched + 1);
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
+  attributes.priority = std::min(kHighestPriority, enforced + 1);
   return attributes;
 }
 
-Status Accounts::watch()
+Status Accounts::enforce()
 {
   if (engine_.options.attributes_mode == AttributesMode::kOff || !any()) {
     return {};
   }
-  return engine_.budgets.watch_with(
-    watch_attributes(),
+  return engine_.budgets.enforce_with(
+    enforcer_attributes(),
     [this](const CallbackNode & callback) { engine_.findings.add(over_budget(callback)); },
     [this](const Finding & finding) { engine_.findings.add(finding); });
 }

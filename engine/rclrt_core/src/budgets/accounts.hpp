@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which budgets there are and whose they are, and with what urgency they are watched.
+/// Which budgets there are and whose they are, and with what urgency they are enforced.
 #pragma once
 
 #include <map>
@@ -46,10 +46,10 @@ public:
     CallbackNode & callback, const Budget & own, const std::string & chain,
     std::shared_ptr<BudgetNode> budget);
   bool any() const noexcept;
-  /// Start the thread that watches, or give it the attributes that it needs now.
-  Status watch();
+  /// Start the thread that enforces them, or give it the attributes that it needs now.
+  Status enforce();
   /// What that thread needs.
-  Attributes watch_attributes();
+  Attributes enforcer_attributes();
   /// What jobs get that are demoted.
   const AttributesEntry & background();
 

@@ -15,7 +15,7 @@ namespace
 constexpr std::size_t kMaxLooks = 4;
 // Threads that change when one budget is renewed: those that the callbacks of a chain need, and the one that runs.
 constexpr std::size_t kMostOfOne = BudgetNode::kMaxMembers + 2;
-// The watch sleeps for at least this part of a budget: the rest of one that is nearly used up is not worth more looks.
+// The enforcer sleeps for at least this part of a budget: the rest of one that is nearly used up is not worth more looks.
 constexpr int64_t kLooksOfABudget = 32;
 constexpr Duration kShortestSleep = std::chrono::microseconds(50);
 
@@ -26,15 +26,15 @@ Duration shortest_sleep(const Budget & budget)
 
 }  // namespace
 
-// ---- The watch begins and ends
+// ---- The enforcer begins and ends
 
-Status Budgets::watch_with(
+Status Budgets::enforce_with(
   const Attributes & attributes, Tell tell, const std::function<void(const Finding &)> & on_finding)
 {
   if (thread_ && attributes != attributes_) {
     const int error = platform_.apply(static_cast<ThreadId>(thread_id_.load()), attributes);
     if (error != 0) {
-      on_finding(platform_.explain("the thread that watches budgets", attributes, error));
+      on_finding(platform_.explain("the thread that enforces budgets", attributes, error));
     }
   }
   attributes_ = attributes;
@@ -50,7 +50,7 @@ Status Budgets::watch_with(
     [this] {
       thread_id_.store(static_cast<uint32_t>(platform_.current_thread()));
       platform_.wake_one(thread_id_);
-      watch();
+      enforce();
     },
     on_finding, &thread_);
   while (started.ok() && thread_id_.load() == 0) {
@@ -65,7 +65,7 @@ Status Budgets::watch_with(
   return started;
 }
 
-void Budgets::end_watch()
+void Budgets::stop_enforcing()
 {
   if (!thread_) {
     return;
@@ -97,7 +97,7 @@ void Budgets::begin(Worker & worker, Section & section) noexcept
   ++node.running;
   worker.round = round_;
   worker.runs_demoted = worker.callback->is_demoted();  // as was decided when it was bound
-  watched_.push_back(worker);
+  charged_.push_back(worker);
   if (node.running == 1 && now >= node.end) {
     renew(node, add_saturating(now, node.budget.period), section);
   }
@@ -106,10 +106,10 @@ void Budgets::begin(Worker & worker, Section & section) noexcept
   look_by(next_look(node, now), section);
 }
 
-// The watch looks by the end of the period at the latest, because the job has begun.
+// The enforcer looks by the end of the period at the latest, because the job has begun.
 bool Budgets::end(Worker & worker, int64_t cpu_ns) noexcept
 {
-  watched_.erase(watched_.iterator_to(worker));
+  charged_.erase(charged_.iterator_to(worker));
   worker.urgency.limit({});
   const bool needs_more = charge(worker, cpu_ns);
   --worker.callback->budget->running;
@@ -148,7 +148,7 @@ TimePoint Budgets::end_after(const BudgetNode & node, TimePoint now) noexcept
 bool Budgets::charge(Worker & worker, int64_t cpu_ns) noexcept
 {
   const int64_t from_ns = worker.charged_to_ns.load(std::memory_order_relaxed);
-  // The watch may have read the clock later than the thread itself.
+  // The enforcer may have read the clock later than the thread itself.
   if (from_ns < 0 || cpu_ns <= from_ns) {
     return false;
   }
@@ -239,8 +239,8 @@ Duration Budgets::left_for_one(const BudgetNode & node) noexcept
   return (node.budget.runtime - node.used) / std::max(1U, node.running);
 }
 
-// Tells the scheduler in the kernel what is left for a job that runs. Called by the thread that runs it, or by the watch.
-// It allows what the watch may be late by.
+// Tells the scheduler in the kernel what is left for a job that runs. Called by the thread that runs it, or by the enforcer.
+// It allows what the enforcer may be late by.
 void Budgets::limit(Worker & worker) noexcept
 {
   const BudgetNode & node = *worker.callback->budget;
@@ -272,9 +272,9 @@ void Budgets::look_by(TimePoint time, Section & section) noexcept
   }
 }
 
-// ---- The watch
+// ---- The enforcer
 
-void Budgets::watch() noexcept
+void Budgets::enforce() noexcept
 {
   while (begin_round()) {
     while (look_at_some()) {
@@ -315,11 +315,11 @@ bool Budgets::look_at_some() noexcept
   boost::container::static_vector<Seen, kMaxLooks> seen;
   {
     const std::lock_guard<Mutex> lock(mutex_);
-    while (!watched_.empty() && watched_.front().round != round_ && seen.size() < kMaxLooks) {
-      Worker & worker = watched_.front();
+    while (!charged_.empty() && charged_.front().round != round_ && seen.size() < kMaxLooks) {
+      Worker & worker = charged_.front();
       worker.round = round_;
-      watched_.pop_front();
-      watched_.push_back(worker);
+      charged_.pop_front();
+      charged_.push_back(worker);
       seen.push_back({worker.shared_from_this(), worker.budget_jobs, -1, nullptr});
     }
   }
@@ -335,7 +335,7 @@ bool Budgets::look_at_some() noexcept
         section.enter();
       }
       Worker & worker = *one.worker;
-      const bool still_runs = worker.in_watched.is_linked() && worker.budget_jobs == one.job;
+      const bool still_runs = worker.in_charged.is_linked() && worker.budget_jobs == one.job;
       if (still_runs && look(worker, one.cpu_ns, now, section)) {
         one.tell = worker.callback;
       }

@@ -7,14 +7,14 @@
 ///                   |   ^
 ///            spent  |   | next period
 ///                   v   |
-///                 job runs demoted                       by the watch: a thread that reads the CPU clocks of others
+///                 job runs demoted                       by the enforcer: a thread that reads the CPU clocks of others
 ///
-/// The watch sleeps until the first moment at which a budget can be used up or a period ends. So it is woken by a job
-/// that begins, if that could be earlier. If a thread was preempted meanwhile, the watch finds some of the budget left
-/// and sleeps again, for at least 1/32 of the budget and 50 us: so a job may have that much more. If the watch gets no
+/// The enforcer sleeps until the first moment at which a budget can be used up or a period ends. So it is woken by a job
+/// that begins, if that could be earlier. If a thread was preempted meanwhile, the enforcer finds some of the budget left
+/// and sleeps again, for at least 1/32 of the budget and 50 us: so a job may have that much more. If the enforcer gets no
 /// CPU in time, the scheduler in the kernel postpones the deadline of a job that has used up more than this.
 ///
-/// State is under the engine's lock. Clocks are read without it. In one section of the lock the watch looks at four
+/// State is under the engine's lock. Clocks are read without it. In one section of the lock the enforcer looks at four
 /// jobs, or at four callbacks or groups that are demoted and whose period is over.
 ///
 /// To demote a group moves the group in its lane, however many of its callbacks have waiting jobs: in the group they stay
@@ -84,17 +84,17 @@ public:
   {
   }
 
-  // ---- The watch, under the lock for configuration
+  // ---- The enforcer, under the lock for configuration
 
   /// Start it, or give a running one these attributes. Told: a budget was used up for the first time. Calls of `tell`
-  /// come from the watch, without a lock.
+  /// come from the enforcer, without a lock.
   using Tell = std::function<void(const CallbackNode & callback)>;
-  Status watch_with(
+  Status enforce_with(
     const Attributes & attributes, Tell tell,
     const std::function<void(const Finding &)> & on_finding);
-  bool is_watched() const noexcept { return thread_ != nullptr; }
+  bool is_enforced() const noexcept { return thread_ != nullptr; }
   /// No job of the engine runs any more.
-  void end_watch();
+  void stop_enforcing();
 
   // ---- Under the engine's lock
 
@@ -116,7 +116,7 @@ private:
     }
   };
 
-  void watch() noexcept;
+  void enforce() noexcept;
   bool begin_round() noexcept;
   bool look_at_some() noexcept;
   bool renew_some() noexcept;
@@ -152,17 +152,17 @@ private:
     0};  // set by the thread when it begins; its starter waits for that
 
   // Under the engine's lock.
-  bool enforces_ = false;  ///< there is a watch
+  bool enforces_ = false;  ///< there is an enforcer
   intrusive::list<
-    Worker, intrusive::member_hook<Worker, intrusive::list_member_hook<>, &Worker::in_watched>>
-    watched_;
+    Worker, intrusive::member_hook<Worker, intrusive::list_member_hook<>, &Worker::in_charged>>
+    charged_;
   intrusive::multiset<
     BudgetNode, intrusive::member_hook<BudgetNode, SetHook, &BudgetNode::in_demoted>,
     intrusive::compare<EarlierEnd>>
     demoted_;
   TimePoint next_look_ = kNever;
   uint32_t round_ = 0;
-  /// The watch sleeps on it. Written under the engine's lock only; read by the watch, which looks at everything under
+  /// The enforcer sleeps on it. Written under the engine's lock only; read by the enforcer, which looks at everything under
   /// that lock afterwards: relaxed is enough.
   std::atomic<uint32_t> word_{kSleeps};
 };

@@ -31,7 +31,7 @@ struct OverBound
 };
 
 // Under the engine's lock.
-std::optional<OverBound> watch_bound(CallbackNode & callback, const Ran & ran) noexcept
+std::optional<OverBound> check_bound(CallbackNode & callback, const Ran & ran) noexcept
 {
   InlineNode & node = *callback.inlining;
   // A job that waits holds up the middleware as well. A job that was preempted is not to blame.
@@ -133,7 +133,7 @@ void Engine::Impl::run_delivered() noexcept
   std::shared_ptr<const CallbackNode> callback;
   {
     Section section(*mutex);
-    over = watch_bound(*worker.callback, ran);
+    over = check_bound(*worker.callback, ran);
     callback = over ? worker.callback : nullptr;
     end(worker, ran, section);
   }

@@ -37,12 +37,14 @@ void lend_to_a_stranger(const Loan & loan, Platform & platform) noexcept
     }
     here.before.cpu_affinity = CpuSet();
     here.level = urgency_level(here.before);
-    here.os_deadline_ns = here.before.policy == SchedulingPolicy::kDeadline ? 0 : INT64_MAX;
+    here.os_deadline_ns =
+      here.before.scheduling_policy == SchedulingPolicy::kDeadline ? 0 : INT64_MAX;
   }
   if (!outranks(loan.level, loan.os_deadline_ns, here.level, here.os_deadline_ns)) {
     return;
   }
-  Attributes lent = loan.attributes.policy == SchedulingPolicy::kExt ? loan.above : loan.attributes;
+  Attributes lent =
+    loan.attributes.scheduling_policy == SchedulingPolicy::kExt ? loan.above : loan.attributes;
   // A thread without privilege cannot take back that its children start without real time.
   lent.inherited_by_children = here.before.inherited_by_children;
   if (platform.apply(self, lent) == 0) {
@@ -61,15 +63,15 @@ Loan::Loan(const Demand & demand, DeadlineScheduler * deadlines)
   scheduler(deadlines)
 {
   attributes.cpu_affinity = CpuSet();
-  if (attributes.policy == SchedulingPolicy::kExt && deadlines) {
+  if (attributes.scheduling_policy == SchedulingPolicy::kExt && deadlines) {
     above = deadlines->above();
-  } else if (attributes.policy == SchedulingPolicy::kExt) {
+  } else if (attributes.scheduling_policy == SchedulingPolicy::kExt) {
     attributes = {};
     level = 0;  // nobody orders deadlines: nothing to lend
-  } else if (attributes.policy == SchedulingPolicy::kDeadline) {
+  } else if (attributes.scheduling_policy == SchedulingPolicy::kDeadline) {
     // Nobody can lend a budget. This is the most that can be had.
     attributes = {};
-    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.scheduling_policy = SchedulingPolicy::kFifo;
     attributes.priority = 99;
     level = urgency_level(attributes);
     os_deadline_ns = INT64_MAX;

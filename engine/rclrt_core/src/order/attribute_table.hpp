@@ -58,7 +58,7 @@ private:
     Attributes & attributes = entry.complete;
     attributes = entry.asked;
     entry.asks_for_cpus = !entry.asked.cpu_affinity.empty();
-    if (attributes.policy == SchedulingPolicy::kUnchanged) {
+    if (attributes.scheduling_policy == SchedulingPolicy::kUnchanged) {
       attributes = base_;
       attributes.cpu_affinity = entry.asked.cpu_affinity;
     }
@@ -66,15 +66,16 @@ private:
       attributes.cpu_affinity = base_.cpu_affinity;
     }
     entry.level = urgency_level(attributes);
-    entry.relative_deadline_ns =
-      attributes.policy == SchedulingPolicy::kDeadline ? attributes.deadline.count() : INT64_MAX;
+    entry.relative_deadline_ns = attributes.scheduling_policy == SchedulingPolicy::kDeadline
+                                   ? attributes.deadline.count()
+                                   : INT64_MAX;
     entry.cpus = 0;
     while (entries_[entry.cpus]->complete.cpu_affinity != attributes.cpu_affinity) {
       ++entry.cpus;  // ends at the entry itself
     }
-    entry.policy_in_trace = static_cast<uint8_t>(attributes.policy);
+    entry.policy_in_trace = static_cast<uint8_t>(attributes.scheduling_policy);
     entry.priority_in_trace = static_cast<int16_t>(
-      is_fixed_priority(attributes.policy) ? attributes.priority : attributes.nice);
+      is_fixed_priority(attributes.scheduling_policy) ? attributes.priority : attributes.nice);
     const CpuSet::Words & words = attributes.cpu_affinity.words();
     const bool any_more = std::any_of(words.begin() + 1, words.end(), [](uint64_t w) { return w; });
     entry.cpus_in_trace = words[0] | (any_more ? RCLRT_TRACE_MORE_CPUS : 0);

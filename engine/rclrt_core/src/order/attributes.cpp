@@ -80,19 +80,20 @@ std::string CpuSet::to_string() const
 
 bool operator==(const Attributes & a, const Attributes & b) noexcept
 {
-  return a.policy == b.policy && a.priority == b.priority && a.nice == b.nice &&
-         a.runtime == b.runtime && a.deadline == b.deadline && a.period == b.period &&
-         a.cpu_affinity == b.cpu_affinity && a.inherited_by_children == b.inherited_by_children;
+  return a.scheduling_policy == b.scheduling_policy && a.priority == b.priority &&
+         a.nice == b.nice && a.runtime == b.runtime && a.deadline == b.deadline &&
+         a.period == b.period && a.cpu_affinity == b.cpu_affinity &&
+         a.inherited_by_children == b.inherited_by_children;
 }
 
 std::string to_string(const Attributes & attributes)
 {
-  std::string text = to_string(attributes.policy);
-  if (facts(attributes.policy).has_priority) {
+  std::string text = to_string(attributes.scheduling_policy);
+  if (facts(attributes.scheduling_policy).has_priority) {
     text += ", priority " + std::to_string(attributes.priority);
-  } else if (facts(attributes.policy).has_nice) {
+  } else if (facts(attributes.scheduling_policy).has_nice) {
     text += ", nice " + std::to_string(attributes.nice);
-  } else if (facts(attributes.policy).has_reservation) {
+  } else if (facts(attributes.scheduling_policy).has_reservation) {
     text += ", runtime " + in_nanoseconds(attributes.runtime) + ", deadline " +
             in_nanoseconds(attributes.deadline) + ", period " + in_nanoseconds(attributes.period);
   }
@@ -107,19 +108,20 @@ uint32_t urgency_level(const Attributes & attributes) noexcept
   constexpr uint32_t kLevelsOfAClass = 256;
   static_assert(kFirstStrictLevel == 2 * kLevelsOfAClass, "ext and above");
   uint32_t within = 0;
-  if (facts(attributes.policy).has_priority) {
+  if (facts(attributes.scheduling_policy).has_priority) {
     within = static_cast<uint32_t>(attributes.priority);
-  } else if (facts(attributes.policy).level == 1) {
-    within = static_cast<uint32_t>(20 - (facts(attributes.policy).has_nice ? attributes.nice : 0));
+  } else if (facts(attributes.scheduling_policy).level == 1) {
+    within = static_cast<uint32_t>(
+      20 - (facts(attributes.scheduling_policy).has_nice ? attributes.nice : 0));
   }
-  return facts(attributes.policy).level * kLevelsOfAClass + within;
+  return facts(attributes.scheduling_policy).level * kLevelsOfAClass + within;
 }
 
 bool more_urgent(const Attributes & a, const Attributes & b) noexcept
 {
   const auto relative_deadline = [](const Attributes & attributes) {
-    return attributes.policy == SchedulingPolicy::kDeadline ? attributes.deadline.count()
-                                                            : INT64_MAX;
+    return attributes.scheduling_policy == SchedulingPolicy::kDeadline ? attributes.deadline.count()
+                                                                       : INT64_MAX;
   };
   return outranks(urgency_level(a), relative_deadline(a), urgency_level(b), relative_deadline(b));
 }
@@ -128,11 +130,12 @@ Status validate(const Attributes & attributes, int cpu_count, const std::string 
 {
   const auto wrong = [&](const std::string & text) {
     return Status::error(
-      subject + ": " + text + " (scheduling_policy " + to_string(attributes.policy) + ")");
+      subject + ": " + text + " (scheduling_policy " + to_string(attributes.scheduling_policy) +
+      ")");
   };
-  const SchedulingPolicy policy = attributes.policy;
+  const PolicyFacts & known = facts(attributes.scheduling_policy);
 
-  if (facts(policy).has_priority) {
+  if (known.has_priority) {
     if (attributes.priority < 1 || attributes.priority > 99) {
       return wrong("priority is " + std::to_string(attributes.priority) + ", must be 1 to 99");
     }
@@ -144,7 +147,7 @@ Status validate(const Attributes & attributes, int cpu_count, const std::string 
       "policy");
   }
 
-  if (facts(policy).has_nice) {
+  if (known.has_nice) {
     if (attributes.nice < -20 || attributes.nice > 19) {
       return wrong("nice is " + std::to_string(attributes.nice) + ", must be -20 to 19");
     }
@@ -168,7 +171,7 @@ Status validate(const Attributes & attributes, int cpu_count, const std::string 
   for (const auto & duration : durations) {
     const std::string is =
       std::string(duration.name) + " is " + in_nanoseconds(duration.value) + ", ";
-    if (!facts(policy).has_reservation) {
+    if (!known.has_reservation) {
       if (duration.value != Duration{0}) {
         return wrong(is + "but only scheduling_policy deadline has one; remove it");
       }

@@ -42,7 +42,7 @@ public:
 
 /// The one policy of this class. Never destroyed: threads go on while exit() runs.
 template <typename PolicyT>
-const Policy & only() noexcept
+const Policy & singleton() noexcept
 {
   alignas(PolicyT) static std::byte storage[sizeof(PolicyT)];
   static const Policy & policy = *new (storage) PolicyT;
@@ -51,11 +51,11 @@ const Policy & only() noexcept
 
 }  // namespace
 
-const Policy & first_come_policy() noexcept { return only<FirstCome>(); }
+const Policy & first_come_policy() noexcept { return singleton<FirstCome>(); }
 
-const Policy & fixed_priority_policy() noexcept { return only<FixedPriority>(); }
+const Policy & fixed_priority_policy() noexcept { return singleton<FixedPriority>(); }
 
-const Policy & edf_policy() noexcept { return only<Edf>(); }
+const Policy & edf_policy() noexcept { return singleton<Edf>(); }
 
 std::vector<const Policy *> every_policy()
 {

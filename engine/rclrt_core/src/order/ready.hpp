@@ -137,7 +137,7 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   bool has_lost_jobs = false;  // since it last began one
   bool removed = false;
   bool told_of_cpus = false;  // that some of its CPUs are left out
-  /// How many jobs more are measured: one has lost its CPU (see Platform::watch_cpu()).
+  /// How many jobs more are measured: one has lost its CPU (see Platform::start_meter()).
   uint8_t measured_jobs = 0;
   /// How long its jobs took of late, at most 1 ms: see is_short().
   static constexpr uint32_t kLongestUsual_ns = 1'000'000;
@@ -190,7 +190,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   bool is_short() const noexcept
   {
     constexpr uint32_t kShort_ns = 25'000;
-    return usual_ns <= kShort_ns && attributes->asked.policy == SchedulingPolicy::kUnchanged &&
+    return usual_ns <= kShort_ns &&
+           attributes->asked.scheduling_policy == SchedulingPolicy::kUnchanged &&
            attributes->level < kFirstStrictLevel && !cpus->asks_for_cpus && priority == 0 &&
            !budget && inherits_deadlines() && !stamps;
   }

@@ -78,7 +78,7 @@ struct AttributesEntry
   int16_t priority_in_trace = 0;
   uint64_t cpus_in_trace = 0;
 
-  bool is_ext() const noexcept { return asked.policy == SchedulingPolicy::kExt; }
+  bool is_ext() const noexcept { return asked.scheduling_policy == SchedulingPolicy::kExt; }
 };
 
 /// What a job asks of a thread, or what a thread has in force. Urgency can be lent, CPUs cannot: so they may

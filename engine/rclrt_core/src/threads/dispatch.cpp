@@ -20,7 +20,7 @@ bool suffices(const Worker & worker, const Demand & needed) noexcept
 bool has_exactly(const Worker & worker, const Demand & needed) noexcept
 {
   const Demand & decided = worker.urgency.decided();
-  const bool is_like = decided.attributes->asked.policy != SchedulingPolicy::kDeadline &&
+  const bool is_like = decided.attributes->asked.scheduling_policy != SchedulingPolicy::kDeadline &&
                        !outranks(decided, needed) && !outranks(needed, decided);
   return worker.is_left_alone || (worker.urgency.is_settled() && same_cpus(decided, needed) &&
                                   (decided.attributes == needed.attributes || is_like));
@@ -74,7 +74,7 @@ void take_from_sleep(Worker & worker, const Urgency & urgency, Section & section
   }
   worker.sleeping = false;
   worker.waker = Section::owner();
-  worker.called_for = urgency;
+  worker.woken_for = urgency;
   if (worker.lane) {
     worker.lane->idle.erase(worker.lane->idle.iterator_to(worker));
     worker.lane->coming.push_back(worker);
@@ -96,7 +96,7 @@ void wake_too(Worker & worker, Section & section) noexcept
   }
   worker.waker = Section::owner();
   if (worker.lane) {
-    section.set(worker.lane->clocks->watch);
+    section.set(worker.lane->clocks->alarm);
   }
   uint32_t expected = Worker::kAsleep;
   // Release: the thread that finds the word changed sees what was decided for the worker under the lock. If it is not
@@ -106,7 +106,7 @@ void wake_too(Worker & worker, Section & section) noexcept
   section.wake_again(worker);
 }
 
-void call(Worker & worker, Section & section) noexcept
+void make_come(Worker & worker, Section & section) noexcept
 {
   if (worker.sleeping) {
     take_from_sleep(worker, Urgency{UINT32_MAX}, section);
@@ -207,7 +207,7 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Section & se
   const Demand wanted = callback.demand();
   if (lane.idle.empty()) {
     if (visitor_) {
-      call(*visitor_, section);
+      make_come(*visitor_, section);
     }
     lend_to_coming(lane, wanted, section);
     if (lane.spinner && lane.spinner->callback) {

@@ -52,7 +52,7 @@ struct Lane
     Worker, intrusive::member_hook<Worker, intrusive::list_member_hook<>, &Worker::in_lane>>;
 
   std::string name;
-  const AttributesEntry * first = nullptr;  // what its threads have until they have run something
+  const AttributesEntry * first_rest = nullptr;  // until its threads have run something
   ReadyGroups ready;
   Workers idle;    // last in, first out: the thread that ran last has the warmest caches
   Workers coming;  // taken from sleep and not yet asking for work, or held
@@ -80,11 +80,11 @@ struct Lane
 };
 
 /// From asleep to coming; on the list of the caller's thread from here on.
-void take_from_sleep(Worker & worker, const Urgency & call, Section & section) noexcept;
+void take_from_sleep(Worker & worker, const Urgency & urgency, Section & section) noexcept;
 /// It comes already, but whoever was to wake it may have lost its CPU: the caller wakes it too.
 void wake_too(Worker & worker, Section & section) noexcept;
 /// A worker that is not one of several comes, whether it sleeps or is on its way.
-void call(Worker & worker, Section & section) noexcept;
+void make_come(Worker & worker, Section & section) noexcept;
 
 class Dispatch
 {

@@ -23,18 +23,18 @@ Lanes::Lanes(
 
 Lane & Lanes::make(const std::string & name, const Attributes & attributes)
 {
-  const AttributesEntry & first = table_.intern(attributes);
+  const AttributesEntry & first_rest = table_.intern(attributes);
   // The lane of a group that is gone, if its threads are gone too.
   for (Lane & lane : all_) {
     if (&lane != shared_ && &lane != of_timers_ && lane.parallelism == 0 && lane.threads == 0) {
       lane.name = name;
-      lane.first = &first;
+      lane.first_rest = &first_rest;
       return lane;
     }
   }
   std::list<Lane> made(1);
   made.front().name = name;
-  made.front().first = &first;
+  made.front().first_rest = &first_rest;
   made.front().clocks = &clocks_;
   const std::lock_guard<Mutex> lock(mutex_);
   all_.splice(all_.end(), made);

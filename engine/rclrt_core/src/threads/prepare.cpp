@@ -135,7 +135,8 @@ Status probe(Engine::Impl & engine)
   asked.emplace(&engine.table.intern(engine.timer_thread), "the timer thread");
   if (engine.accounts.any()) {
     asked.emplace(
-      &engine.table.intern(engine.accounts.watch_attributes()), "the thread that watches budgets");
+      &engine.table.intern(engine.accounts.enforcer_attributes()),
+      "the thread that enforces budgets");
   }
   asked.erase(&engine.table.nothing());
   for (const auto & [entry, subject] : asked) {
@@ -160,14 +161,15 @@ Status Engine::Impl::prepare()
 {
   Attributes base;
   const int error = platform.read_back(platform.current_thread(), &base);
-  if (base.policy == SchedulingPolicy::kExt) {
-    base.policy = SchedulingPolicy::kOther;  // somebody else's ext, without deadlines of ours
+  if (base.scheduling_policy == SchedulingPolicy::kExt) {
+    base.scheduling_policy =
+      SchedulingPolicy::kOther;  // somebody else's ext, without deadlines of ours
   }
   const bool asks = options.attributes_mode != AttributesMode::kOff;
   bool wants_realtime = false;
   {
     const Lock configuration_lock(*configuration);
-    if (asks && timer_thread.policy == SchedulingPolicy::kExt) {
+    if (asks && timer_thread.scheduling_policy == SchedulingPolicy::kExt) {
       return Status::error(kTimerThreadExt);
     }
     const Lock lock(*mutex);  // O(n log n) in the callbacks, before anything runs

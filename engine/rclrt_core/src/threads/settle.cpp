@@ -9,7 +9,7 @@
 
 #include "messages/publication.hpp"
 #include "threads/worker.hpp"
-#include "timers/timer_watch.hpp"
+#include "timers/timer_alarm.hpp"
 
 namespace rclrt_core
 {
@@ -134,7 +134,7 @@ int ThreadUrgency::settle_to(const Demand & to, Afterwards * afterwards) noexcep
   asked.cpu_affinity = moves ? to.cpus->complete.cpu_affinity : CpuSet();
   // The OS makes a thread SCHED_DEADLINE only if it may run on all CPUs of where it is already.
   CpuSet move_to;
-  if (afterwards && asked.policy != SchedulingPolicy::kDeadline) {
+  if (afterwards && asked.scheduling_policy != SchedulingPolicy::kDeadline) {
     std::swap(asked.cpu_affinity, move_to);
   }
   int error = 0;
@@ -142,7 +142,7 @@ int ThreadUrgency::settle_to(const Demand & to, Afterwards * afterwards) noexcep
     if (in_deadline_class_) {
       deadlines_->stop(slot_);
     }
-    asked.policy = SchedulingPolicy::kUnchanged;
+    asked.scheduling_policy = SchedulingPolicy::kUnchanged;
     error = asked.cpu_affinity.empty() ? 0 : platform_.apply(thread_, asked);
   } else {
     error = apply(asked, to.deadline);
@@ -168,15 +168,15 @@ int ThreadUrgency::settle_to(const Demand & to, Afterwards * afterwards) noexcep
 bool ThreadUrgency::may_be_inherited(const Attributes & attributes) const noexcept
 {
   const Attributes & own = nothing_.complete;
-  const bool is_raised =
-    !is_strict(own.policy) && (is_strict(attributes.policy) || attributes.nice < own.nice);
+  const bool is_raised = !is_strict(own.scheduling_policy) &&
+                         (is_strict(attributes.scheduling_policy) || attributes.nice < own.nice);
   return belongs_to_user_ && own.inherited_by_children && !is_raised && !stays_reset_;
 }
 
 // Under `mutex_`. Tells the OS, and the deadline scheduler.
 int ThreadUrgency::apply(const Attributes & attributes, TimePoint deadline) noexcept
 {
-  const bool is_ext = attributes.policy == SchedulingPolicy::kExt;
+  const bool is_ext = attributes.scheduling_policy == SchedulingPolicy::kExt;
   if (is_ext && !deadlines_) {
     return ENOTSUP;
   }
@@ -187,7 +187,7 @@ int ThreadUrgency::apply(const Attributes & attributes, TimePoint deadline) noex
   Attributes other = attributes;
   other.inherited_by_children = may_be_inherited(attributes);
   if (is_ext) {
-    other.policy = SchedulingPolicy::kUnchanged;  // that is up to the deadline scheduler
+    other.scheduling_policy = SchedulingPolicy::kUnchanged;  // that is up to the deadline scheduler
   }
   const bool asks = !is_ext || !other.cpu_affinity.empty();
   int error = asks ? platform_.apply(thread_, other) : 0;
@@ -243,7 +243,7 @@ void ThreadUrgency::lend(const Loan & loan) noexcept
     return;
   }
   const bool has_slot = deadlines_ && deadlines_ == loan.scheduler;
-  const bool goes_above = loan.attributes.policy == SchedulingPolicy::kExt && !has_slot;
+  const bool goes_above = loan.attributes.scheduling_policy == SchedulingPolicy::kExt && !has_slot;
   const TimePoint deadline = time_point_of(loan.os_deadline_ns);  // read for ext only
   if (apply(goes_above ? loan.above : loan.attributes, deadline) == 0) {
     has_loan_ = true;
@@ -273,7 +273,7 @@ void ThreadUrgency::give_back() noexcept
 void Wakes::add(Worker & worker) noexcept
 {
   Worker ** place = &first_;
-  while (*place && !more_urgent(worker.called_for, (*place)->called_for)) {
+  while (*place && !more_urgent(worker.woken_for, (*place)->woken_for)) {
     place = &(*place)->next_to_wake;
   }
   worker.next_to_wake = *place;
@@ -342,10 +342,10 @@ void Section::wake_again(Worker & worker) noexcept
 
 void Section::unlock() noexcept
 {
-  TimerWatch * const watch = std::exchange(watch_, nullptr);
+  TimerAlarm * const alarm = std::exchange(alarm_, nullptr);
   lock.unlock();
-  if (watch && !watch->is_set()) {
-    watch->set();
+  if (alarm && !alarm->is_set()) {
+    alarm->set();
   }
 }
 

@@ -33,7 +33,7 @@ namespace rclrt_core
 {
 
 struct Worker;
-class TimerWatch;
+class TimerAlarm;
 
 /// What a publication lends to the thread that publishes. Copied: the lender may be another engine.
 struct Loan
@@ -166,7 +166,7 @@ class Wakes
 {
 public:
   bool empty() const noexcept { return !first_ && again_count_ == 0; }
-  /// A worker that has been taken from sleep. The most urgent call is woken first.
+  /// A worker that has been taken from sleep. The most urgent one is woken first.
   void add(Worker & worker) noexcept;
   /// One that another list holds, and that has got the word to go. It may be gone when it is woken: the kernel only
   /// compares the address of the word and never reads through it.
@@ -229,7 +229,7 @@ public:
     wakes_.add_again(platform, word);
   }
   /// The alarm has to be set, or another thread that has to set it may have lost its CPU.
-  void set(TimerWatch & watch) noexcept { watch_ = &watch; }
+  void set(TimerAlarm & alarm) noexcept { alarm_ = &alarm; }
   /// Whether there is room for so many more to settle. If not, leave the lock and begin anew.
   bool has_room(std::size_t count = 2) const noexcept { return to_settle_.size() + count <= kMax; }
 
@@ -238,7 +238,7 @@ public:
 private:
   static constexpr std::size_t kMax = 24;
 
-  TimerWatch * watch_ = nullptr;
+  TimerAlarm * alarm_ = nullptr;
   Wakes wakes_;
   boost::container::static_vector<std::shared_ptr<Worker>, kMax> to_settle_;
 };

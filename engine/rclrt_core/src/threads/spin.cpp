@@ -32,7 +32,8 @@ std::size_t threads_of(const Lane & lane, const EngineOptions & options) noexcep
 bool wants_beat(const EngineOptions & options, const Attributes & timer_thread)
 {
   return options.waiting.beat > Duration::zero() &&
-         options.attributes_mode != AttributesMode::kOff && is_fixed_priority(timer_thread.policy);
+         options.attributes_mode != AttributesMode::kOff &&
+         is_fixed_priority(timer_thread.scheduling_policy);
 }
 
 }  // namespace
@@ -79,18 +80,19 @@ std::shared_ptr<Worker> Engine::Impl::new_worker(const std::string & name, Lane 
 
 // Under `configuration`.
 Status Engine::Impl::start_thread(
-  const std::shared_ptr<Worker> & worker, const AttributesEntry & first)
+  const std::shared_ptr<Worker> & worker, const AttributesEntry & first_rest)
 {
   ThreadOptions thread_options;
   thread_options.name = worker->name;
   thread_options.stack_size = options.stack_size;
-  const AttributesEntry & above =
-    is_fixed_priority(timer_thread.policy) ? table.intern(timer_thread) : table.nothing();
+  const AttributesEntry & above = is_fixed_priority(timer_thread.scheduling_policy)
+                                    ? table.intern(timer_thread)
+                                    : table.nothing();
   if (!worker->is_left_alone) {
     // Not what the thread that adds a group while spinning happens to have. Above all jobs, until it sleeps or has a job:
     // one of them could keep the CPU from a thread that a more urgent job will need.
     thread_options.attributes = above.complete;
-    worker->first_rest.store(&first, std::memory_order_relaxed);
+    worker->first_rest.store(&first_rest, std::memory_order_relaxed);
   }
   const auto body = [this, worker, &above] {
     worker->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
@@ -134,7 +136,7 @@ Status Engine::Impl::grow(Lane & lane)
 {
   while (lane.threads < threads_of(lane, options)) {
     const std::string name = lane.name + " " + std::to_string(lane.threads);
-    const Status started = start_thread(new_worker(name, &lane), *lane.first);
+    const Status started = start_thread(new_worker(name, &lane), *lane.first_rest);
     if (!started.ok()) {
       return started;
     }
@@ -149,24 +151,24 @@ Status Engine::Impl::start_threads()
   const Lock configuration_lock(*configuration);
   auto driver = new_worker("rclrt timers", lanes.of_timers());
   driver->drives_timers = true;
-  const AttributesEntry & first = table.intern(timer_thread);
+  const AttributesEntry & first_rest = table.intern(timer_thread);
   const bool covers = !driver->lane && options.waiting.kind == Waiting::kBlock;
   if (covers) {
-    clocks.watch.open(platform.make_alarm());
+    clocks.alarm.open(platform.make_alarm());
   }
   {
     const Lock lock(*mutex);
     timer_driver = driver.get();
-    clocks.watch.use(covers);
+    clocks.alarm.use(covers);
   }
-  Status status = start_thread(driver, first);
+  Status status = start_thread(driver, first_rest);
   if (!status.ok()) {
     const Lock lock(*mutex);
     timer_driver = nullptr;
-    clocks.watch.use(false);
+    clocks.alarm.use(false);
   }
   if (status.ok()) {
-    status = accounts.watch();
+    status = accounts.enforce();
   }
   for (auto lane = lanes.all().begin(); status.ok() && lane != lanes.all().end(); ++lane) {
     status = grow(*lane);
@@ -193,11 +195,11 @@ void Engine::Impl::join_all()
     life.wait_until_let_go(*out);
   }
   const Lock configuration_lock(*configuration);
-  budgets.end_watch();
+  budgets.stop_enforcing();
   const Lock lock(*mutex);
   life.let_run(false);
   timer_driver = nullptr;
-  clocks.watch.use(false);
+  clocks.alarm.use(false);
   for (Lane & lane : lanes.all()) {
     lane.threads = 0;
   }
@@ -260,7 +262,7 @@ Status Engine::spin()
   if (status.ok() && is_wanted) {
     // Below all jobs: one that computes needs no reminder, and must not be driven to another CPU.
     Attributes attributes;
-    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.scheduling_policy = SchedulingPolicy::kFifo;
     attributes.priority = 1;
     status = beat.start(
       std::max(impl_->options.waiting.beat, kShortestBeat), attributes,
@@ -271,7 +273,7 @@ Status Engine::spin()
       Section section(*impl_->mutex);
       impl_->life.let_run();
       if (impl_->timer_driver) {
-        call(*impl_->timer_driver, section);
+        make_come(*impl_->timer_driver, section);
       }
       for (Lane & lane : impl_->lanes.all()) {
         impl_->dispatch.begin(lane, section);
@@ -314,9 +316,9 @@ void Engine::Impl::stop() noexcept
       wake(*worker);
     }
     wake(*visitor);
-    if (clocks.watch.is_used()) {
-      clocks.watch.decide(TimePoint());
-      section.set(clocks.watch);
+    if (clocks.alarm.is_used()) {
+      clocks.alarm.decide(TimePoint());
+      section.set(clocks.alarm);
     }
   }
   life.wake_who_spins();

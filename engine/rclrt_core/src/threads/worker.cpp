@@ -79,7 +79,7 @@ void Engine::Impl::sleep(
   }
   lie_down(worker);
   if (worker.lane) {
-    section.set(clocks.watch);  // also if another thread has decided that
+    section.set(clocks.alarm);  // also if another thread has decided that
   }
   const bool covers = timer && worker.sleeping;
   if (covers) {
@@ -232,7 +232,7 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
 {
   if (worker.lane) {
     dispatch.taken(worker, section);
-    section.set(clocks.watch);  // also if another thread has decided that: before the job runs
+    section.set(clocks.alarm);  // also if another thread has decided that: before the job runs
   }
   if (worker.callback->budget) {
     budgets.begin(worker, section);
@@ -244,7 +244,7 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
   section.enter();
   end(worker, ran, section);
   // Equals take turns: it does not go on while a thread that covers a timer waits for its CPU.
-  const bool looks = worker.lane && clocks.watch.is_used() && !life.is_stopped();
+  const bool looks = worker.lane && clocks.alarm.is_used() && !life.is_stopped();
   if (looks && clocks[kSteadyClock].queue.next_ns() <= nanoseconds_of(ran.end)) {
     release_covered(worker, section);
   }
@@ -257,8 +257,8 @@ Ran Engine::Impl::run(Worker & worker) noexcept
   worker.outer = std::exchange(running_here, &worker);
   const bool is_traced = worker.ring.keeps();
   const int cpu = is_traced ? platform.current_cpu() : 0;
-  const bool is_watched = is_traced || worker.is_courier;  // see watch_bound()
-  const CpuWatch watch = is_watched ? platform.watch_cpu(worker.is_measured) : CpuWatch();
+  const bool is_metered = is_traced || worker.is_courier;  // see check_bound()
+  const CpuMeter meter = is_metered ? platform.start_meter(worker.is_measured) : CpuMeter();
   const ThreadId thread = worker.thread_id.load(std::memory_order_relaxed);
   if (callback.budget) {
     worker.charged_to_ns.store(platform.cpu_time_ns(thread), std::memory_order_relaxed);
@@ -272,7 +272,7 @@ Ran Engine::Impl::run(Worker & worker) noexcept
     handle_exception(callback);
   }
   const TimePoint end = platform.now();
-  const CpuUse use = is_watched ? platform.end_watch(watch) : CpuUse{true, -1, -1};
+  const CpuUse use = is_metered ? platform.read_meter(meter) : CpuUse{true, -1, -1};
   running_here = worker.outer;
   const int64_t thread_cpu_ns = callback.budget ? platform.cpu_time_ns(thread) : -1;
   if (is_traced) {
@@ -388,13 +388,13 @@ void Engine::Impl::work(Worker & worker) noexcept
       if (releases) {
         release_all_due(section);
       }
-      if (releases && clocks.watch.is_used()) {
+      if (releases && clocks.alarm.is_used()) {
         if (!life.is_stopped()) {
-          clocks.watch.decide(clocks.next_release());
+          clocks.alarm.decide(clocks.next_release());
         }
-        section.set(clocks.watch);
+        section.set(clocks.alarm);
         section.leave();
-        clocks.watch.wait();
+        clocks.alarm.wait();
         section.enter();
         continue;
       }

@@ -73,7 +73,7 @@ struct Worker : std::enable_shared_from_this<Worker>
   std::atomic<bool> looks{false};
   intrusive::list_member_hook<> in_lane;  // of Lane::idle or Lane::coming
   Worker * next_to_wake = nullptr;  // on the list that holds it; the owner of that list touches it
-  Urgency called_for;               // on that list: the most urgent call is woken first
+  Urgency woken_for;                // on that list: the most urgent one is woken first
   const void * waker = nullptr;     // coming and not up yet: the thread that wakes it; else null
   ThreadUrgency urgency;            // has locks of its own
   bool asked_for_slot = false;      // of the deadline scheduler; once is enough
@@ -89,7 +89,7 @@ struct Worker : std::enable_shared_from_this<Worker>
   uint64_t message = RCLRT_TRACE_NO_MESSAGE;
   bool is_measured = false;  // its CPU time, by system calls
   intrusive::list_member_hook<>
-    in_watched;               // of Budgets::watched_, while it runs a job with a budget
+    in_charged;               // of Budgets::charged_, while it runs a job with a budget
   uint32_t round = 0;         // of Budgets: the last one in which it was looked at
   uint32_t budget_jobs = 0;   // with a budget, that have begun
   bool runs_demoted = false;  // its job is, and its thread was told

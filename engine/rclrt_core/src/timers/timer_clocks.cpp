@@ -81,14 +81,14 @@ TimerNode * TimerClocks::to_cover(
 {
   const Lane * const lane = worker.lane;
   const bool is_new = worker.first_rest.load(std::memory_order_relaxed) != nullptr;
-  if (!lane || !watch.is_used() || lane->covering >= cpus || is_new) {
+  if (!lane || !alarm.is_used() || lane->covering >= cpus || is_new) {
     return nullptr;
   }
   return all_[kSteadyClock]->queue.find(INT64_MAX, kMaxLook, [&](const TimerNode & timer) {
     const CallbackNode & callback = *timer.callback;
     // A thread does not reserve CPU time before it needs it.
     const bool can_change =
-      may_change && callback.attributes->asked.policy != SchedulingPolicy::kDeadline;
+      may_change && callback.attributes->asked.scheduling_policy != SchedulingPolicy::kDeadline;
     return callback.queue->lane == lane && !callback.attributes->is_ext() &&
            (can_change || has_exactly(worker, {callback.attributes, callback.cpus}));
   });
@@ -100,9 +100,9 @@ void TimerClocks::cover(Worker & worker, TimerNode & timer, Section & section) n
   all_[kSteadyClock]->queue.set_covered(timer, &worker);
   ++worker.lane->covering;
   // Between messages it will be taken from its sleep again, and the alarm is needed before the release.
-  if (worker.ran_timer && nanoseconds_of(watch.decided()) <= timer.next_ns) {
-    watch.decide(next_release());
-    section.set(watch);
+  if (worker.ran_timer && nanoseconds_of(alarm.decided()) <= timer.next_ns) {
+    alarm.decide(next_release());
+    section.set(alarm);
   }
 }
 
@@ -110,8 +110,8 @@ void TimerClocks::uncover(Worker & worker, Section & section) noexcept
 {
   TimerNode & timer = *worker.covers;
   all_[kSteadyClock]->queue.set_covered(timer, nullptr);
-  watch.no_later_than(time_point_of(timer.next_ns));
-  section.set(watch);
+  alarm.no_later_than(time_point_of(timer.next_ns));
+  section.set(alarm);
 }
 
 TimerNode * TimerClocks::due(ClockState & clock, int64_t now_ns, const Worker * worker) noexcept

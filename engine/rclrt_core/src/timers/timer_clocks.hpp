@@ -15,7 +15,7 @@
 
 #include "order/ready.hpp"
 #include "rclrt_core/engine.hpp"
-#include "timers/timer_watch.hpp"
+#include "timers/timer_alarm.hpp"
 
 namespace rclrt_core
 {
@@ -31,7 +31,7 @@ struct TimerNode
   uint32_t clock = 0;
   bool one_shot = false;
   bool cancelled = true;
-  Worker * covered_by = nullptr;  // a thread that sleeps until its release: see timer_watch.hpp
+  Worker * covered_by = nullptr;  // a thread that sleeps until its release: see timer_alarm.hpp
 
   /// It was added by Engine::add_clock(), and is not one of the engine's own two.
   bool follows_a_told_clock() const noexcept { return clock > 1; }
@@ -142,7 +142,7 @@ struct ClockState
 class TimerClocks
 {
 public:
-  explicit TimerClocks(Platform & platform) : watch(platform), platform_(platform)
+  explicit TimerClocks(Platform & platform) : alarm(platform), platform_(platform)
   {
     for (const ClockId clock : {kSteadyClock, kSystemClock}) {
       all_.push_back(std::make_unique<ClockState>());
@@ -173,7 +173,7 @@ public:
   /// worker is given. Null: none.
   static TimerNode * due(ClockState & clock, int64_t now_ns, const Worker * worker) noexcept;
 
-  TimerWatch watch;
+  TimerAlarm alarm;
 
 private:
   Platform & platform_;

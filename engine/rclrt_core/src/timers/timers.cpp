@@ -65,13 +65,13 @@ void Engine::Impl::arm(TimerNode & timer, int64_t after_ns, Section & section) n
   clock.last_now_ns = std::max(clock.last_now_ns, now_ns);
   timer.cancelled = false;
   clock.queue.arm(timer, next_ns);
-  if (clock.driven && clocks.watch.is_used()) {
-    clocks.watch.no_later_than(
+  if (clock.driven && clocks.alarm.is_used()) {
+    clocks.alarm.no_later_than(
       timer.clock == kSteadyClock ? time_point_of(next_ns) : clocks.next_release());
-    section.set(clocks.watch);
+    section.set(clocks.alarm);
   } else if (clock.driven && clock.queue.next_ns() == next_ns) {
     if (timer_driver) {
-      call(*timer_driver, section);
+      make_come(*timer_driver, section);
     }
   } else if (!clock.driven && next_ns <= now_ns) {
     release_due(clock, section);  // the clock may stand still for long
@@ -124,8 +124,8 @@ bool Engine::Impl::release_due(ClockState & clock, Section & section, Worker * w
     const bool was_covered = timer->covered_by != nullptr;
     clock.queue.take(*timer, now_ns, &nominal_ns, &missed);
     if (worker && timer->in_queue.is_linked()) {
-      clocks.watch.no_later_than(time_point_of(timer->next_ns));
-      section.set(clocks.watch);
+      clocks.alarm.no_later_than(time_point_of(timer->next_ns));
+      section.set(clocks.alarm);
     }
     CallbackNode & callback = *timer->callback;
     timer->cancelled |= timer->one_shot;

@@ -5,7 +5,7 @@
 /// end.
 ///
 /// The front end says how a line gets into its log. Logging takes long and may block, so the engine's threads
-/// only ask for it (request()). While the engine spins, an ordinary thread does it (Watch). The same thread does
+/// only ask for it (request()). While the engine spins, an ordinary thread does it (OwnThread). The same thread does
 /// what else the front end wants done beside the callbacks.
 #pragma once
 
@@ -74,25 +74,25 @@ public:
   /// Tells all that `engine` has found out, if somebody has asked for it since the last time.
   void tell_if_requested(const ConfiguredEngine & engine);
 
-  /// What the thread of a Watch does besides. Empty functions are not called.
+  /// What the teller's own thread does besides. Empty functions are not called.
   struct Work
   {
     /// On kUpdate. Returns whether the thread goes on. Must not throw.
     std::function<bool()> update;
     /// Before every sleep. Returns when to be called again at the latest.
     std::function<rclrt_core::TimePoint()> look;
-    /// What the thread of the Watch has. Policy unchanged: as the thread that makes the Watch.
+    /// What that thread has. Policy unchanged: as the thread that makes it.
     rclrt_core::Attributes attributes;
   };
 
   /// While it exists, a thread does what is requested. The destructor tells what is left in the end.
-  class Watch
+  class OwnThread
   {
   public:
-    Watch(Teller & teller, ConfiguredEngine & engine, Work work);
-    ~Watch();
-    Watch(const Watch &) = delete;
-    Watch & operator=(const Watch &) = delete;
+    OwnThread(Teller & teller, ConfiguredEngine & engine, Work work);
+    ~OwnThread();
+    OwnThread(const OwnThread &) = delete;
+    OwnThread & operator=(const OwnThread &) = delete;
 
     /// Error: the operating system gives no thread. Without one, what is found is told in the end.
     const rclrt_core::Status & status() const noexcept { return status_; }
@@ -117,7 +117,7 @@ private:
   rclrt_core::Platform & platform_;
   const Write write_;
   /// Bits of Request, and kEnd. Set by anybody after there is a reason, cleared by take() before that is seen
-  /// to: so no reason is missed. The thread of a Watch sleeps only while it is 0. Sequentially consistent,
+  /// to: so no reason is missed. The teller's own thread sleeps only while it is 0. Sequentially consistent,
   /// because front ends set another flag before they read this one, and read that flag after they set this one:
   /// one of the two sides sees the other.
   std::atomic<uint32_t> requests_{kTell};

@@ -159,11 +159,11 @@ TEST_P(AttributesOfFiles, are_in_force_before_the_first_callback)
       "{scheduling_policy: batch, cpu_affinity: [" + cpu.to_string() + "]}",
       "{scheduling_policy: other}", while_it_spins);
     for (const auto & seen : in_timer) {
-      EXPECT_EQ(seen.policy, SchedulingPolicy::kBatch) << while_it_spins;
+      EXPECT_EQ(seen.scheduling_policy, SchedulingPolicy::kBatch) << while_it_spins;
       EXPECT_EQ(seen.cpu_affinity.to_string(), cpu.to_string()) << while_it_spins;
     }
     for (const auto & seen : in_subscription) {
-      EXPECT_EQ(seen.policy, SchedulingPolicy::kOther) << while_it_spins;
+      EXPECT_EQ(seen.scheduling_policy, SchedulingPolicy::kOther) << while_it_spins;
     }
   }
 }
@@ -176,11 +176,11 @@ TEST_P(AttributesOfFiles, for_real_time_are_in_force_before_the_first_callback)
       "{scheduling_policy: fifo, priority: 31}", "{scheduling_policy: rr, priority: 32}",
       while_it_spins);
     for (const auto & seen : in_timer) {
-      EXPECT_EQ(seen.policy, SchedulingPolicy::kFifo) << while_it_spins;
+      EXPECT_EQ(seen.scheduling_policy, SchedulingPolicy::kFifo) << while_it_spins;
       EXPECT_EQ(seen.priority, 31) << while_it_spins;
     }
     for (const auto & seen : in_subscription) {
-      EXPECT_EQ(seen.policy, SchedulingPolicy::kRoundRobin) << while_it_spins;
+      EXPECT_EQ(seen.scheduling_policy, SchedulingPolicy::kRoundRobin) << while_it_spins;
       EXPECT_EQ(seen.priority, 32) << while_it_spins;
     }
   }
@@ -211,7 +211,8 @@ TEST_P(AttributesOfFiles, of_callback_isolated_executor_are_taken_as_they_are)
   auto first = seen.get_future();
   ASSERT_EQ(first.wait_for(kPatience), std::future_status::ready);
   const Attributes in_force = first.get();
-  EXPECT_EQ(in_force.policy, is_refused ? SchedulingPolicy::kBatch : SchedulingPolicy::kFifo);
+  EXPECT_EQ(
+    in_force.scheduling_policy, is_refused ? SchedulingPolicy::kBatch : SchedulingPolicy::kFifo);
   EXPECT_EQ(in_force.priority, is_refused ? 0 : 33);
   EXPECT_EQ(in_force.cpu_affinity.to_string(), cpu.to_string());
 }
@@ -314,7 +315,8 @@ TEST_P(AttributesOfFiles, that_are_refused_are_a_finding_in_the_log_and_required
   const File file(
     for_all("      callbacks: {timer/5ms: {scheduling_policy: fifo, priority: 31}}\n"));
   std::atomic<SchedulingPolicy> policy{SchedulingPolicy::kUnchanged};
-  const auto timer = node->create_wall_timer(5ms, [&] { policy = attributes_here().policy; });
+  const auto timer =
+    node->create_wall_timer(5ms, [&] { policy = attributes_here().scheduling_policy; });
   bool may_not = false;
   std::thread unprivileged([&] {
     may_not = give_up_realtime();

@@ -194,7 +194,7 @@ TEST_P(DeadlinesInForce, are_of_the_backend_that_is_named_and_inherited_by_what_
     }
   }
   for (const Attributes & seen : {in_timer, in_subscription}) {
-    EXPECT_EQ(seen.policy, SchedulingPolicy::kFifo);
+    EXPECT_EQ(seen.scheduling_policy, SchedulingPolicy::kFifo);
     EXPECT_EQ(seen.priority, 49);
   }
 }

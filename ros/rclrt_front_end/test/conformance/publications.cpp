@@ -64,7 +64,7 @@ TEST_P(Publications, from_threads_that_are_not_ours_release_the_more_urgent_firs
       publisher->publish(Message());
       after = attributes_here();
     }).join();
-    EXPECT_EQ(before.policy, rclrt_core::SchedulingPolicy::kOther);
+    EXPECT_EQ(before.scheduling_policy, rclrt_core::SchedulingPolicy::kOther);
     EXPECT_EQ(to_string(after), to_string(before)) << "it gets back what it had";
     expect_high_before_mid();
   }

@@ -26,7 +26,7 @@ using rclrt_core::Attributes;
 inline Attributes fifo(int priority)
 {
   Attributes attributes;
-  attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
   attributes.priority = priority;
   return attributes;
 }

@@ -6,9 +6,9 @@
 ///
 /// Life:
 ///
-///   created --Node::adopt()--> in its group --set_on_ready(f)--> watched --set_on_ready({})--+   (or notify())
-///      |                            ^                                                        |
-///      |                            +--------------------------------------------------------+
+///   created --Node::adopt()--> in its group --set_on_ready(f)--> scheduled --set_on_ready({})--+   (or notify())
+///      |                            ^                                                          |
+///      |                            +----------------------------------------------------------+
 ///      +--close()--> closed: never runs or notifies again
 ///
 /// The user holds an *owner* pointer: when the last copy of it goes, the entity is closed, which

@@ -6,7 +6,7 @@
 /// Nodes and groups are held weakly and belong to at most one executor. They may come and go, and
 /// entities be created and destroyed, at any time, also while spinning and from callbacks.
 ///
-/// A subclass says how entities are watched and run. The on_...() functions are called under the
+/// A subclass says how entities announce what waits, and are run. The on_...() functions are called under the
 /// membership lock, one at a time; they must not call user code nor wait for callbacks. Each
 /// subclass that is instantiated calls detach_all() in its destructor.
 #pragma once
@@ -140,7 +140,7 @@ private:
   class Membership;
   class SpinGuard;
 
-  void watch_shutdown();
+  void heed_shutdown();
   FutureReturnCode spin_until(
     const std::function<bool()> & ready, std::chrono::nanoseconds timeout);
 

@@ -220,7 +220,7 @@ std::vector<Variant> executors()
         options.deadline_scheduler = rclrt_config::DeadlineBackend::kFifoBands;
         options.configure = [](const rclrt_rcl::Entity &, rclrt_rcl::Scheduling & scheduling) {
           scheduling.attributes = {};
-          scheduling.attributes.policy = rclrt_core::SchedulingPolicy::kExt;
+          scheduling.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kExt;
           scheduling.relative_deadline = std::chrono::milliseconds(10);
         };
         return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);

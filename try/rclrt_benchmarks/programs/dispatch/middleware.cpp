@@ -54,7 +54,7 @@ RaisedMiddleware::RaisedMiddleware() { apply_to_middleware(fifo(kMiddlewarePrior
 RaisedMiddleware::~RaisedMiddleware()
 {
   rclrt_core::Attributes other;
-  other.policy = rclrt_core::SchedulingPolicy::kOther;
+  other.scheduling_policy = rclrt_core::SchedulingPolicy::kOther;
   apply_to_middleware(other);
 }
 
@@ -71,7 +71,7 @@ void become_worker()
 rclrt_core::Attributes fifo(int priority)
 {
   rclrt_core::Attributes attributes;
-  attributes.policy = rclrt_core::SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
   attributes.priority = priority;
   return attributes;
 }

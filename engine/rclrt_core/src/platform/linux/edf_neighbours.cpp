@@ -149,7 +149,7 @@ void EdfNeighbours::look_around() noexcept
 void EdfNeighbours::be_urgent()
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
   attributes.priority = options_.run_priority + 1;
   const ThreadId self = platform_.current_thread();
   const int error = platform_.apply(self, attributes);

@@ -30,7 +30,7 @@ public:
   int set_priority(int32_t thread, int32_t priority) noexcept override
   {
     Attributes attributes;
-    attributes.policy = SchedulingPolicy::kFifo;
+    attributes.scheduling_policy = SchedulingPolicy::kFifo;
     attributes.priority = priority;
     const int error = platform_.apply(thread, attributes);
     has_changed = true;
@@ -166,7 +166,7 @@ const char * FifoBands::name() const noexcept
 Attributes FifoBands::above() const noexcept
 {
   Attributes attributes;
-  attributes.policy = SchedulingPolicy::kFifo;
+  attributes.scheduling_policy = SchedulingPolicy::kFifo;
   attributes.priority = run_priority_ + 1;
   return attributes;
 }

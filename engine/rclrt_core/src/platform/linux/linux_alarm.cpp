@@ -19,10 +19,10 @@ namespace
 
 // The time of a timer of the kernel changes while a thread sleeps on it, and that thread sleeps on. If the program has
 // closed the descriptor, another alarm takes its place, within a second: the thread that waits may not be reached before.
-class TimerAlarm : public Alarm
+class TimerfdAlarm : public Alarm
 {
 public:
-  TimerAlarm(LinuxPlatform & platform, linux_platform::Descriptor timer)
+  TimerfdAlarm(LinuxPlatform & platform, linux_platform::Descriptor timer)
   : platform_(platform), timer_(std::move(timer)), instead_(platform.Platform::make_alarm())
   {
   }
@@ -47,7 +47,7 @@ public:
     uint64_t times = 0;
     if (is_lost_.load()) {
       instead_->wait();
-    } else if (read(timer_.get(), &times, sizeof(times)) != sizeof(times) && errno != EINTR) {
+    } else if (::read(timer_.get(), &times, sizeof(times)) != sizeof(times) && errno != EINTR) {
       is_lost_.store(true);
     }
   }
@@ -67,7 +67,7 @@ std::unique_ptr<Alarm> LinuxPlatform::make_alarm()
   if (!timer.is_open()) {
     return Platform::make_alarm();  // the process has no descriptor left
   }
-  return std::make_unique<TimerAlarm>(*this, std::move(timer));
+  return std::make_unique<TimerfdAlarm>(*this, std::move(timer));
 }
 
 }  // namespace rclrt_core

@@ -38,7 +38,7 @@ const char * const kMemlockFix =
 
 std::string why_eperm(const Attributes & attributes)
 {
-  if (facts(attributes.policy).has_reservation) {
+  if (facts(attributes.scheduling_policy).has_reservation) {
     if (!has_capability_of_machine(CAP_SYS_NICE)) {
       return "SCHED_DEADLINE always needs CAP_SYS_NICE: run as root, or give it to the service "
              "(systemd: AmbientCapabilities=CAP_SYS_NICE; container: --cap-add sys_nice). That of "
@@ -49,10 +49,10 @@ std::string why_eperm(const Attributes & attributes)
            "cpu_affinity, or make an exclusive cpuset of those CPUs, or switch admission control "
            "off (sysctl kernel.sched_rt_runtime_us=-1)";
   }
-  if (is_strict(attributes.policy)) {
+  if (is_strict(attributes.scheduling_policy)) {
     return why_no_realtime(realtime_facts(attributes.priority));
   }
-  if (attributes.policy != SchedulingPolicy::kUnchanged) {
+  if (attributes.scheduling_policy != SchedulingPolicy::kUnchanged) {
     return "A smaller nice than the present one, or leaving idle, needs RLIMIT_NICE, which is " +
            limit_text(RLIMIT_NICE) + " (20 - nice is allowed). Add the line '@realtime - nice " +
            std::to_string(attributes.nice) +
@@ -69,14 +69,14 @@ std::string why(const Attributes & attributes, int error_number, const CpuSet & 
     case EPERM:
       return why_eperm(attributes);
     case EBUSY:
-      return attributes.policy == SchedulingPolicy::kDeadline
+      return attributes.scheduling_policy == SchedulingPolicy::kDeadline
                ? "The CPUs have not enough bandwidth left for runtime / period (in all at most "
                  "kernel.sched_rt_runtime_us / kernel.sched_rt_period_us of each): reduce the "
                  "runtime or raise the period"
                : "A SCHED_DEADLINE thread must be allowed on all CPUs of its root domain: remove "
                  "its cpu_affinity";
     case EINVAL:
-      if (attributes.policy == SchedulingPolicy::kDeadline) {
+      if (attributes.scheduling_policy == SchedulingPolicy::kDeadline) {
         return "The kernel wants 1024 ns <= runtime <= deadline <= period, and the period between "
                "kernel.sched_deadline_period_min_us and kernel.sched_deadline_period_max_us";
       }

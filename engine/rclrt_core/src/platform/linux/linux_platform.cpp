@@ -185,14 +185,14 @@ ThreadId LinuxPlatform::current_thread() noexcept
 
 int LinuxPlatform::current_cpu() noexcept { return sched_getcpu(); }
 
-CpuWatch LinuxPlatform::watch_cpu(bool measures) noexcept
+CpuMeter LinuxPlatform::start_meter(bool measures) noexcept
 {
-  return linux_platform::watch_cpu(measures);
+  return linux_platform::start_meter(measures);
 }
 
-CpuUse LinuxPlatform::end_watch(const CpuWatch & watch) noexcept
+CpuUse LinuxPlatform::read_meter(const CpuMeter & meter) noexcept
 {
-  return linux_platform::end_watch(watch);
+  return linux_platform::read_meter(meter);
 }
 
 // The clock of a thread by its number: what pthread_getcpuclockid() makes of a pthread_t.
@@ -260,13 +260,13 @@ int give_cpus(ThreadId thread, const CpuSet & cpus) noexcept
 
 int LinuxPlatform::apply(ThreadId thread, const Attributes & attributes) noexcept
 {
-  const bool has_policy = attributes.policy != SchedulingPolicy::kUnchanged;
+  const bool has_policy = attributes.scheduling_policy != SchedulingPolicy::kUnchanged;
   const bool has_affinity = !attributes.cpu_affinity.empty();
   int policy_error = 0;
   int affinity_error = 0;
   // A SCHED_DEADLINE thread must be allowed on all CPUs: it gives up a narrow affinity before it
   // becomes one, and gets a narrow one after it has ceased to be one.
-  const bool affinity_first = attributes.policy == SchedulingPolicy::kDeadline;
+  const bool affinity_first = attributes.scheduling_policy == SchedulingPolicy::kDeadline;
   if (has_affinity && affinity_first) {
     affinity_error = give_cpus(thread, attributes.cpu_affinity);
   }

@@ -109,10 +109,11 @@ Status cannot_start(const ThreadOptions & options, int error_number)
 int create(
   pthread_attr_t * attributes, const Attributes & wanted, Start * start, pthread_t * id) noexcept
 {
-  if (is_fixed_priority(wanted.policy)) {
+  if (is_fixed_priority(wanted.scheduling_policy)) {
     sched_param parameters{};
     parameters.sched_priority = wanted.priority;
-    pthread_attr_setschedpolicy(attributes, static_cast<int>(facts(wanted.policy).in_kernel));
+    pthread_attr_setschedpolicy(
+      attributes, static_cast<int>(facts(wanted.scheduling_policy).in_kernel));
     pthread_attr_setschedparam(attributes, &parameters);
     pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
     if (pthread_create(id, attributes, &thread_main, start) == 0) {

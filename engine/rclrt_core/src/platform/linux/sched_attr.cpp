@@ -34,8 +34,8 @@ constexpr uint64_t kResetOnFork = 1;
 SchedulingPolicy from_kernel(uint32_t policy)
 {
   for (const PolicyFacts & known : kPolicies) {
-    if (known.in_kernel == policy && known.policy != SchedulingPolicy::kUnchanged) {
-      return known.policy;
+    if (known.in_kernel == policy && known.scheduling_policy != SchedulingPolicy::kUnchanged) {
+      return known.scheduling_policy;
     }
   }
   return SchedulingPolicy::kOther;
@@ -49,7 +49,7 @@ int set_policy(ThreadId thread, const Attributes & attributes) noexcept
 {
   KernelSchedAttr attr{};
   attr.size = sizeof(attr);
-  attr.policy = facts(attributes.policy).in_kernel;
+  attr.policy = facts(attributes.scheduling_policy).in_kernel;
   attr.flags = attributes.inherited_by_children ? 0 : kResetOnFork;
   attr.nice = attributes.nice;
   attr.priority = static_cast<uint32_t>(attributes.priority);
@@ -68,9 +68,9 @@ int get_policy(ThreadId thread, Attributes * attributes) noexcept
   Attributes in_force;
   in_force.cpu_affinity = attributes->cpu_affinity;
   in_force.inherited_by_children = (attr.flags & kResetOnFork) == 0;
-  in_force.policy = from_kernel(attr.policy);
+  in_force.scheduling_policy = from_kernel(attr.policy);
   // The kernel uses the fields of other policies for other things, e.g. runtime for a time slice.
-  const PolicyFacts & has = facts(in_force.policy);
+  const PolicyFacts & has = facts(in_force.scheduling_policy);
   if (has.has_nice) {
     in_force.nice = attr.nice;
   }

@@ -56,7 +56,7 @@ std::shared_ptr<VirtualThread> Machine::add(const std::string & name)
   auto thread = std::make_shared<VirtualThread>();
   thread->id = ++last_id_;
   thread->name = name;
-  thread->attributes.policy = SchedulingPolicy::kOther;
+  thread->attributes.scheduling_policy = SchedulingPolicy::kOther;
   std::vector<int> all;
   for (int cpu = 0; cpu < cpu_count(); ++cpu) {
     all.push_back(cpu);
@@ -74,7 +74,7 @@ int Machine::set_attributes(VirtualThread & thread, const Attributes & attribute
     return EINVAL;
   }
   Attributes next = attributes;
-  if (attributes.policy == SchedulingPolicy::kUnchanged) {
+  if (attributes.scheduling_policy == SchedulingPolicy::kUnchanged) {
     next = thread.attributes;
     next.cpu_affinity = attributes.cpu_affinity;
   }

@@ -64,7 +64,7 @@ Status SimPlatform::Impl::run(std::function<void()> main_body, Duration limit)
   }
   ThreadOptions options;
   options.name = "main";
-  options.attributes.policy = SchedulingPolicy::kFifo;
+  options.attributes.scheduling_policy = SchedulingPolicy::kFifo;
   options.attributes.priority = 99;
   // An exception must not end the other threads: they finish, then it is thrown again here.
   auto thrown = std::make_shared<std::exception_ptr>();
@@ -188,7 +188,7 @@ int SimPlatform::Impl::apply(sim::VirtualThread * thread, const Attributes & att
   if (thread == nullptr) {
     return ESRCH;
   }
-  if (refused.count(attributes.policy) == 0) {
+  if (refused.count(attributes.scheduling_policy) == 0) {
     return machine.set_attributes(*thread, attributes);
   }
   // The affinity needs no permission.

@@ -256,25 +256,25 @@ int SimPlatform::current_cpu() noexcept
   return self == nullptr ? 0 : self->cpu;
 }
 
-CpuWatch SimPlatform::watch_cpu(bool measures) noexcept
+CpuMeter SimPlatform::start_meter(bool measures) noexcept
 {
-  CpuWatch watch;
+  CpuMeter meter;
   if (const sim::VirtualThread * self = impl_->self()) {
-    watch.cpu_ns = measures ? self->worked.count() : -1;
-    watch.preemptions = self->preemptions;
-    watch.switches = self->switches;
+    meter.cpu_ns = measures ? self->worked.count() : -1;
+    meter.preemptions = self->preemptions;
+    meter.switches = self->switches;
   }
-  return watch;
+  return meter;
 }
 
-CpuUse SimPlatform::end_watch(const CpuWatch & watch) noexcept
+CpuUse SimPlatform::read_meter(const CpuMeter & meter) noexcept
 {
   CpuUse use;
   if (const sim::VirtualThread * self = impl_->self()) {
-    use.has_kept = self->switches == watch.switches;
-    use.preemptions = static_cast<int32_t>(self->preemptions - watch.preemptions);
-    if (!use.has_kept && watch.cpu_ns >= 0) {
-      use.cpu_ns = self->worked.count() - watch.cpu_ns;
+    use.has_kept = self->switches == meter.switches;
+    use.preemptions = static_cast<int32_t>(self->preemptions - meter.preemptions);
+    if (!use.has_kept && meter.cpu_ns >= 0) {
+      use.cpu_ns = self->worked.count() - meter.cpu_ns;
     }
   }
   return use;

@@ -417,7 +417,7 @@ def _check_costs(unit: Unit, method: str) -> None:
 
     if unit.system.above and (not known or several):
         raise RefusedError(
-            "the thread that watches budgets is bounded on one core, under fixed priorities or by "
+            "the thread that enforces budgets is bounded on one core, under fixed priorities or by "
             "deadlines of threads, and by --method exact. Leave watch_ms out, or the budgets"
         )
 

@@ -78,26 +78,26 @@ int64_t cpu_time_ns() noexcept
 
 }  // namespace
 
-CpuWatch watch_cpu(bool measures) noexcept
+CpuMeter start_meter(bool measures) noexcept
 {
-  CpuWatch watch;
-  watch.cpu_ns = measures ? cpu_time_ns() : -1;
-  watch.outer_has_kept = exchange_name(true);
-  return watch;
+  CpuMeter meter;
+  meter.cpu_ns = measures ? cpu_time_ns() : -1;
+  meter.outer_has_kept = exchange_name(true);
+  return meter;
 }
 
-CpuUse end_watch(const CpuWatch & watch) noexcept
+CpuUse read_meter(const CpuMeter & meter) noexcept
 {
   CpuUse use;
   // Another job of this thread may be around this one: it has kept its CPU if it had until then and this one has.
   use.has_kept = exchange_name(false);
-  if (use.has_kept && watch.outer_has_kept) {
+  if (use.has_kept && meter.outer_has_kept) {
     exchange_name(true);
   }
   if (use.has_kept) {
     use.preemptions = 0;
-  } else if (watch.cpu_ns >= 0) {
-    use.cpu_ns = cpu_time_ns() - watch.cpu_ns;
+  } else if (meter.cpu_ns >= 0) {
+    use.cpu_ns = cpu_time_ns() - meter.cpu_ns;
   }
   return use;
 }

@@ -32,10 +32,10 @@
 namespace rclrt_core
 {
 
-class TimerWatch
+class TimerAlarm
 {
 public:
-  explicit TimerWatch(Platform & platform) : mutex_(platform.make_mutex()) {}
+  explicit TimerAlarm(Platform & platform) : mutex_(platform.make_mutex()) {}
 
   /// Under the lock for configuration, before a spin.
   void open(std::unique_ptr<Alarm> alarm)
