@@ -55,21 +55,14 @@ bool RawPublisher::write(View cdr)
 
 bool RawSubscription::hand_on(Sink & sink)
 {
-  rclrt_rcl::MessageInfo info;
-  {
-    const std::lock_guard lock(take_mutex());
-    if (!take_bytes(&message_, &info)) {
-      return false;
+  return take_and_handle(message_, [&](const rclrt_rcl::MessageInfo & info) {
+    if (const uint64_t lost = missing_before(info)) {
+      sink.lost(object_, lost);
     }
-  }
-  inherit_deadline(info, message_);
-  if (const uint64_t lost = missing_before(info)) {
-    sink.lost(object_, lost);
-  }
-  if (message_.size() >= kEncapsulation && std::memcmp(message_.data(), kLittleEndian, 2) == 0) {
-    sink.data(object_, {message_.data() + kEncapsulation, message_.size() - kEncapsulation});
-  }
-  return true;
+    if (message_.size() >= kEncapsulation && std::memcmp(message_.data(), kLittleEndian, 2) == 0) {
+      sink.data(object_, {message_.data() + kEncapsulation, message_.size() - kEncapsulation});
+    }
+  });
 }
 
 // The middleware drops the oldest message when too many wait, and says nothing. Numbers say it.

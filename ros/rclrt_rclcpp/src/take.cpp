@@ -3,8 +3,6 @@
 
 #include "take.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
 
 #include "rcl/error_handling.h"
@@ -12,7 +10,6 @@
 #include "rclcpp/exceptions.hpp"
 #include "rclcpp/logging.hpp"
 #include "rclcpp/message_info.hpp"
-#include "rclrt_core/job.hpp"
 #include "rclrt_front_end/take_on_rcl.hpp"
 #include "versions.hpp"
 
@@ -20,14 +17,6 @@ namespace rclrt_rclcpp
 {
 namespace
 {
-
-rclrt_core::DeadlineRing::PublisherId publisher_of(const rmw_message_info_t & info)
-{
-  rclrt_core::DeadlineRing::PublisherId id{};
-  static_assert(RMW_GID_STORAGE_SIZE >= id.size(), "an id is the beginning of a gid");
-  std::copy_n(std::begin(info.publisher_gid.data), id.size(), id.begin());
-  return id;
-}
 
 /// Returns whether there was anything.
 template <typename Take>
@@ -41,26 +30,22 @@ bool take(const char * what, const char * name, Take take_it)
   }
 }
 
-/// Returns whether there was a message. `leading_stamp`: how to read that of what was taken.
-template <typename Take, typename LeadingStamp>
+/// As rclrt_front_end::take_and_handle(). `leading_stamp`: how to read that of what was taken.
+template <typename Take, typename LeadingStamp, typename Handle>
 bool take_message(
-  const rclcpp::SubscriptionBase & subscription, rclcpp::MessageInfo * info, Take take_it,
-  LeadingStamp leading_stamp)
+  const rclcpp::SubscriptionBase & subscription, rclcpp::MessageInfo & info, Take take_it,
+  LeadingStamp leading_stamp, Handle handle)
 {
-  rmw_message_info_t & of_message = info->get_rmw_message_info();
-  of_message.from_intra_process = false;
-  if (!take("a message from", subscription.get_topic_name(), take_it)) {
-    return false;
-  }
-  const auto publisher = publisher_of(of_message);
-  rclrt_core::note_taken(
-    rclrt_core::publisher_in_trace(publisher), static_cast<uint64_t>(of_message.source_timestamp));
-  rclrt_front_end::inherit_deadline(publisher, of_message.source_timestamp, [&] {
-    return rclrt_front_end::begins_with_stamp(subscription.get_message_type_support_handle())
-             ? leading_stamp()
-             : rclrt_core::kNoStamp;
-  });
-  return true;
+  info.get_rmw_message_info().from_intra_process = false;
+  return rclrt_front_end::take_and_handle(
+    info.get_rmw_message_info(),
+    [&] { return take("a message from", subscription.get_topic_name(), take_it); },
+    [&] {
+      return rclrt_front_end::begins_with_stamp(subscription.get_message_type_support_handle())
+               ? leading_stamp()
+               : rclrt_core::kNoStamp;
+    },
+    handle);
 }
 
 bool take_loan(rclcpp::SubscriptionBase & subscription)
@@ -77,25 +62,23 @@ bool take_loan(rclcpp::SubscriptionBase & subscription)
     }
   };
   rclcpp::MessageInfo info;
-  void * loan = nullptr;
-  const bool is_taken = take_message(
-    subscription, &info,
+  // The callback may keep the message: given back is what nobody has a pointer to any more. So it is not handled as
+  // rclcpp handles a loan, whose pointers outlive it.
+  std::shared_ptr<void> kept;
+  return take_message(
+    subscription, info,
     [&] {
+      void * loan = nullptr;
       const rcl_ret_t ret =
         rcl_take_loaned_message(handle.get(), &loan, &info.get_rmw_message_info(), nullptr);
+      kept.reset(loan, give_back);
       if (ret != RCL_RET_OK && ret != RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
         rclcpp::exceptions::throw_from_rcl_error(ret);
       }
       return ret == RCL_RET_OK;
     },
-    [&] { return rclrt_front_end::leading_stamp(loan); });
-  // The callback may keep the message: given back is what nobody has a pointer to any more. So it is not handled as
-  // rclcpp handles a loan, whose pointers outlive it.
-  std::shared_ptr<void> kept(loan, give_back);
-  if (is_taken) {
-    subscription.handle_message(kept, info);
-  }
-  return is_taken;
+    [&] { return rclrt_front_end::leading_stamp(kept.get()); },
+    [&] { subscription.handle_message(kept, info); });
 }
 
 }  // namespace
@@ -106,11 +89,9 @@ bool take_and_handle(rclcpp::SubscriptionBase & subscription)
   if (subscription.is_serialized()) {
     auto bytes = subscription.create_serialized_message();
     const bool is_taken = take_message(
-      subscription, &info, [&] { return subscription.take_serialized(*bytes, info); },
-      [&] { return rclrt_front_end::leading_stamp(bytes->get_rcl_serialized_message()); });
-    if (is_taken) {
-      subscription.handle_serialized_message(bytes, info);
-    }
+      subscription, info, [&] { return subscription.take_serialized(*bytes, info); },
+      [&] { return rclrt_front_end::leading_stamp(bytes->get_rcl_serialized_message()); },
+      [&] { subscription.handle_serialized_message(bytes, info); });
     subscription.return_serialized_message(bytes);
     return is_taken;
   }
@@ -119,11 +100,9 @@ bool take_and_handle(rclcpp::SubscriptionBase & subscription)
   }
   auto message = subscription.create_message();
   const bool is_taken = take_message(
-    subscription, &info, [&] { return subscription.take_type_erased(message.get(), info); },
-    [&] { return rclrt_front_end::leading_stamp(static_cast<const void *>(message.get())); });
-  if (is_taken) {
-    subscription.handle_message(message, info);
-  }
+    subscription, info, [&] { return subscription.take_type_erased(message.get(), info); },
+    [&] { return rclrt_front_end::leading_stamp(static_cast<const void *>(message.get())); },
+    [&] { subscription.handle_message(message, info); });
   subscription.return_message(message);
   return is_taken;
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a job inherits from the message that it has taken: a deadline, or the stamp that its own deadline counts from.
+/// How a job takes a message, and what it inherits from it: a deadline, or the stamp that its own deadline counts from.
 /// Inline, since this package itself is built without ROS.
 ///
 /// The stamp with which a message begins is that of its std_msgs/Header, or a field `stamp` of builtin_interfaces/Time.
@@ -10,8 +10,10 @@
 /// of a struct lies at its beginning, and a header begins with its stamp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +23,7 @@
 #include "rclrt_core/message_stamp.hpp"
 #include "rclrt_core/status.hpp"
 #include "rmw/serialized_message.h"
+#include "rmw/types.h"
 #include "rosidl_runtime_c/message_type_support_struct.h"
 #if __has_include("rosidl_runtime_c/type_description/type_description__struct.h")
 #include "rosidl_runtime_c/type_description/type_description__struct.h"
@@ -107,21 +110,38 @@ int64_t stamp_of(int64_t source_stamp_ns, HeaderStamp header_stamp) noexcept
   return rclrt_core::kNoStamp;
 }
 
-/// This job has taken a message from the middleware: from here on the deadline counts that the message brings, if
-/// deadlines are shared with other processes, or its stamp. `unless_carried`: what counts if it brings none. Without locks.
-template <typename HeaderStamp>
-void inherit_deadline(
-  const rclrt_core::DeadlineRing::PublisherId & publisher, int64_t source_stamp_ns,
-  HeaderStamp header_stamp, std::optional<rclrt_core::TimePoint> unless_carried = std::nullopt)
+/// An id is the beginning of a gid.
+inline rclrt_core::DeadlineRing::PublisherId publisher_of(const rmw_message_info_t & info) noexcept
 {
-  const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
-  const int64_t stamp_ns = stamp_of(source_stamp_ns, header_stamp);
-  if (ring == nullptr && stamp_ns == rclrt_core::kNoStamp) {
-    return;
+  rclrt_core::DeadlineRing::PublisherId id{};
+  static_assert(RMW_GID_STORAGE_SIZE >= id.size());
+  std::copy_n(std::begin(info.publisher_gid.data), id.size(), id.begin());
+  return id;
+}
+
+/// One message, on the thread of its job. `take()` takes it from the middleware and fills `info`; false: there is none. From
+/// then on the deadline counts that the message brings, if deadlines are shared with other processes, or its stamp.
+/// `leading_stamp()`: that in the message, or kNoStamp. `unless_carried`: what counts if it brings no deadline. Then
+/// `handle()` runs the user's function. Returns whether there was a message. Adds no lock.
+template <typename Take, typename LeadingStamp, typename Handle>
+bool take_and_handle(
+  const rmw_message_info_t & info, Take take, LeadingStamp leading_stamp, Handle handle,
+  std::optional<rclrt_core::TimePoint> unless_carried = std::nullopt)
+{
+  if (!take()) {
+    return false;
   }
-  const auto carried =
-    ring == nullptr ? std::nullopt : ring->find(publisher, static_cast<uint64_t>(source_stamp_ns));
-  rclrt_core::inherit_deadline(carried ? carried : unless_carried, stamp_ns);
+  const auto publisher = publisher_of(info);
+  const auto source_stamp = static_cast<uint64_t>(info.source_timestamp);
+  rclrt_core::note_taken(rclrt_core::publisher_in_trace(publisher), source_stamp);
+  const rclrt_core::DeadlineRing * const ring = rclrt_core::DeadlineRing::of_process();
+  const int64_t stamp_ns = stamp_of(info.source_timestamp, leading_stamp);
+  if (!info.from_intra_process && (ring != nullptr || stamp_ns != rclrt_core::kNoStamp)) {
+    const auto carried = ring == nullptr ? std::nullopt : ring->find(publisher, source_stamp);
+    rclrt_core::inherit_deadline(carried ? carried : unless_carried, stamp_ns);
+  }
+  handle();
+  return true;
 }
 
 /// The finding that a callback wants a stamp, and its messages have none.

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -68,32 +67,32 @@ protected:
   void set_middleware_callback(rcl_event_callback_t callback, const void * user_data) override;
   void on_close() override;
 
-  // Take one message from the middleware. False if there is none (any more), or if it has come by
-  // pointer already. Calls of the same subscription must not overlap: hold take_mutex().
-  bool take_message(void * message, MessageInfo * info)
+  /// Take one message from the middleware, into what `into()` returns, which runs under take_mutex(), and give
+  /// its info to `handle`. False if there is none (any more), or if it has come by pointer already.
+  template <typename Into, typename Handle>
+  bool take_and_handle(Into into, Handle handle)
   {
-    rmw_message_info_t from = rmw_get_zero_initialized_message_info();
-    return accept(rcl_take(handle_.get(), message, &from, nullptr), message, from, info);
+    void * message = nullptr;
+    return take_and_handle(
+      [&](rmw_message_info_t * from) {
+        message = into();
+        return accept(rcl_take(handle_.get(), message, from, nullptr), message, *from);
+      },
+      [&] { return rclrt_front_end::leading_stamp(message); }, handle);
   }
-  bool take_bytes(SerializedMessage * message, MessageInfo * info)
+  template <typename Handle>
+  bool take_and_handle(SerializedMessage & bytes, Handle handle)
   {
-    rmw_message_info_t from = rmw_get_zero_initialized_message_info();
-    return accept(
-      rcl_take_serialized_message(handle_.get(), &message->handle(), &from, nullptr),
-      &message->handle(), from, info);
+    const auto take = [&](rmw_message_info_t * from) {
+      rmw_serialized_message_t * const to = &bytes.handle();
+      return accept(rcl_take_serialized_message(handle_.get(), to, from, nullptr), to, *from);
+    };
+    return take_and_handle(
+      take, [&] { return rclrt_front_end::leading_stamp(bytes.handle()); }, handle);
   }
 
   rclrt_core::Mutex & take_mutex() noexcept { return *take_mutex_; }
 
-  /// A message was taken: its deadline counts for the job from here on. Without locks.
-  void inherit_deadline(const MessageInfo & info, const void * message)
-  {
-    inherit_from_outside(info, [&] { return rclrt_front_end::leading_stamp(message); });
-  }
-  void inherit_deadline(const MessageInfo & info, const SerializedMessage & bytes)
-  {
-    inherit_from_outside(info, [&] { return rclrt_front_end::leading_stamp(bytes.handle()); });
-  }
   /// For a message that came by pointer, and was published by a job with this deadline.
   void inherit_deadline(
     rclrt_core::TimePoint deadline, const MessageInfo & info, const void * message)
@@ -108,31 +107,29 @@ private:
   SubscriptionBase(
     EntitySetup setup, std::shared_ptr<Context> context, std::shared_ptr<rcl_subscription_t> handle,
     bool has_inbox, bool begins_with_stamp);
-  template <typename LeadingStamp>
-  void inherit_from_outside(const MessageInfo & info, LeadingStamp leading_stamp)
+  template <typename Take, typename LeadingStamp, typename Handle>
+  bool take_and_handle(Take take, LeadingStamp leading_stamp, Handle handle)
   {
-    if (info.from_intra_process) {
-      return;
-    }
-    // With an inbox the job may have been released by a message that came by pointer, and have its deadline.
-    rclrt_front_end::inherit_deadline(
-      info.publisher_gid, info.source_timestamp.count(),
+    rmw_message_info_t from = rmw_get_zero_initialized_message_info();
+    return rclrt_front_end::take_and_handle(
+      from,
+      [&] {
+        std::lock_guard<rclrt_core::Mutex> lock(take_mutex());
+        return take(&from);
+      },
       [&] { return begins_with_stamp_ ? leading_stamp() : rclrt_core::kNoStamp; },
+      [&] { handle(to_info(from)); },
+      // With an inbox the job may have been released by a message that came by pointer, and have its deadline.
       inbox_ ? std::optional<rclrt_core::TimePoint>(rclrt_core::kNever) : std::nullopt);
   }
-  bool accept(
-    rcl_ret_t result, const void * message, const rmw_message_info_t & from, MessageInfo * info)
+  bool accept(rcl_ret_t result, const void * message, const rmw_message_info_t & from)
   {
     if (result != RCL_RET_OK) {
       not_taken(result);
       return false;
     }
     detail::trace_take(message);
-    *info = to_info(from);
-    rclrt_core::note_taken(
-      rclrt_core::publisher_in_trace(info->publisher_gid),
-      static_cast<uint64_t>(from.source_timestamp));
-    return inbox_ == nullptr || !inbox_->serves(info->publisher_gid);
+    return inbox_ == nullptr || !inbox_->serves(rclrt_front_end::publisher_of(from));
   }
   static MessageInfo to_info(const rmw_message_info_t & from)
   {
@@ -141,9 +138,7 @@ private:
     info.received_timestamp = std::chrono::nanoseconds(from.received_timestamp);
     info.publication_sequence_number = from.publication_sequence_number;
     info.reception_sequence_number = from.reception_sequence_number;
-    std::copy(
-      std::begin(from.publisher_gid.data), std::end(from.publisher_gid.data),
-      info.publisher_gid.begin());
+    info.publisher_gid = rclrt_front_end::publisher_of(from);
     info.from_intra_process = from.from_intra_process;
     return info;
   }
@@ -322,45 +317,31 @@ private:
     if (callback_.wants_reference()) {
       return run_with_spare();
     }
-    MessageInfo info;
     auto message = std::make_unique<M>();
-    {
-      std::lock_guard<rclrt_core::Mutex> lock(take_mutex());
-      if (!take_message(message.get(), &info)) {
-        return false;
-      }
-    }
-    inherit_deadline(info, message.get());
-    callback_(std::move(message), info);
-    return true;
+    return take_and_handle(
+      [&] { return message.get(); },
+      [&](const MessageInfo & info) { callback_(std::move(message), info); });
   }
 
   /// As many spares exist as callbacks have run at once.
   bool run_with_spare()
   {
-    MessageInfo info;
-    std::unique_ptr<M> message;
-    bool taken = false;
     const auto put_back = [&](M * used) {
       std::lock_guard<rclrt_core::Mutex> lock(take_mutex());
       spare_messages_.emplace_back(used);
     };
-    {
-      std::lock_guard<rclrt_core::Mutex> lock(take_mutex());
-      if (spare_messages_.empty()) {
-        message = std::make_unique<M>();
-      } else {
-        message = std::move(spare_messages_.back());
-        spare_messages_.pop_back();
-      }
-      taken = take_message(message.get(), &info);
-    }
-    const std::unique_ptr<M, decltype(put_back)> loan(message.release(), put_back);
-    if (taken) {
-      inherit_deadline(info, static_cast<const void *>(loan.get()));
-      callback_(std::as_const(*loan), info);
-    }
-    return taken;
+    std::unique_ptr<M, decltype(put_back)> spare(nullptr, put_back);
+    return take_and_handle(
+      [&] {
+        if (spare_messages_.empty()) {
+          spare.reset(new M);
+        } else {
+          spare.reset(spare_messages_.back().release());
+          spare_messages_.pop_back();
+        }
+        return spare.get();
+      },
+      [&](const MessageInfo & info) { callback_(std::as_const(*spare), info); });
   }
 
   /// Its memory is there from the beginning. If it is full, the oldest is dropped.
