@@ -356,6 +356,18 @@ def test_a_key_of_the_parameters_file_and_its_page_need_each_other(tmp_path: Pat
     assert page(tmp_path, "") == (1, says)
 
 
+def test_the_policies_of_the_system_are_listed_once_and_in_the_formats_of_files() -> None:
+    """A new one takes a row of attributes.hpp, and its number in a trace."""
+    names = r'\b(?:SCHED|RCLRT_POLICY)_(?!UNKNOWN)[A-Z]+\b|"(?:other|batch|idle|fifo|rr|ext)"'
+    lists = []
+    for path in sorted(p for top in ("engine", "ros", "see") for p in (ROOT / top).rglob("*.?pp")):
+        if {"src", "include"} & set(path.relative_to(ROOT).parts):
+            code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+            if len(set(re.findall(names, code))) > 2:
+                lists.append(path.name)
+    assert lists == ["attributes.hpp", "cie_file.cpp"]
+
+
 ROSDEP = (ROOT / "tools/requirements/rosdep.txt").read_text(encoding="utf-8")
 
 

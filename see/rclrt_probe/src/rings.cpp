@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <new>
 
+#include "rclrt_core/attributes.hpp"
+
 namespace rclrt_probe
 {
 namespace
@@ -28,10 +30,17 @@ struct KernelSchedAttr
   uint64_t period_ns;
 };
 
-/// By the numbers of the kernel.
-constexpr uint8_t kPolicies[] = {RCLRT_POLICY_OTHER,    RCLRT_POLICY_FIFO,    RCLRT_POLICY_RR,
-                                 RCLRT_POLICY_BATCH,    RCLRT_POLICY_UNKNOWN, RCLRT_POLICY_IDLE,
-                                 RCLRT_POLICY_DEADLINE, RCLRT_POLICY_EXT};
+const rclrt_core::PolicyFacts & facts_of(uint32_t in_kernel) noexcept
+{
+  for (const rclrt_core::PolicyFacts & known : rclrt_core::kPolicies) {
+    if (
+      known.in_kernel == in_kernel &&
+      known.scheduling_policy != rclrt_core::SchedulingPolicy::kUnchanged) {
+      return known;
+    }
+  }
+  return rclrt_core::kPolicies[RCLRT_POLICY_UNKNOWN];
+}
 
 }  // namespace
 
@@ -40,13 +49,13 @@ void InForce::refresh(int thread) noexcept
   const int kept = errno;
   KernelSchedAttr attr{};
   if (syscall(SYS_sched_getattr, thread, &attr, sizeof(attr), 0) == 0) {
-    const uint8_t policy =
-      attr.policy < sizeof(kPolicies) ? kPolicies[attr.policy] : uint8_t{RCLRT_POLICY_UNKNOWN};
-    const bool is_fixed = policy == RCLRT_POLICY_FIFO || policy == RCLRT_POLICY_RR;
-    const bool is_fair = policy == RCLRT_POLICY_OTHER || policy == RCLRT_POLICY_BATCH;
-    const int priority = is_fixed ? static_cast<int>(attr.priority) : is_fair ? attr.nice : 0;
+    const rclrt_core::PolicyFacts & facts = facts_of(attr.policy);
+    const int priority = facts.has_priority ? static_cast<int>(attr.priority)
+                         : facts.has_nice   ? attr.nice
+                                            : 0;
     const auto upper = static_cast<uint32_t>(static_cast<uint16_t>(priority)) << 16;
-    policy_.store(upper | policy, std::memory_order_relaxed);
+    policy_.store(
+      upper | static_cast<uint32_t>(facts.scheduling_policy), std::memory_order_relaxed);
   }
   uint64_t words[16] = {};
   const long bytes = syscall(SYS_sched_getaffinity, thread, sizeof(words), words);

@@ -17,15 +17,16 @@ from typing import Any, ClassVar
 from rclrt_tools.apply import helper
 from rclrt_tools.apply.helper import Request
 from rclrt_tools.live.threads import cpus_in, ranges
+from rclrt_tools.trace.layout import POLICIES_OF_LINUX
 
-NUMBERS = {"other": 0, "fifo": 1, "rr": 2, "batch": 3, "idle": 5, "deadline": 6, "ext": 7}
-NAMES = {number: name for name, number in NUMBERS.items()}
+NAMES = POLICIES_OF_LINUX
+NUMBERS = {name: number for number, name in NAMES.items()}
 URGENT = ("fifo", "rr")
 FIELDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(NUMBERS, ()),
     **dict.fromkeys(("other", "batch", "ext"), ("nice",)),
     **dict.fromkeys(URGENT, ("priority",)),
     "deadline": ("runtime", "deadline", "period"),
-    "idle": (),
 }
 """What each policy goes by."""
 

@@ -51,7 +51,7 @@ FIELDS = (
     ("outcome", "uint8", "0 done, 1 empty, 2 exception, 3 dropped, 4 skipped"),
     ("cause", "uint8", "0 unknown, 1 timer, 2 message, 3 job"),
     ("waited_for", "uint8", "0 nothing, 1 its group, 2 a thread"),
-    ("policy", "uint8", "0 unknown, 1 other, 2 batch, 3 idle, 4 fifo, 5 rr, 6 deadline, 7 ext"),
+    ("policy", "uint8", ", ".join(f"{i} {name}" for i, name in enumerate(layout.POLICIES))),
 )
 DEFINITION = "# A job of a callback. What is not known is NaN.\n" + "".join(
     f"{kind} {name}" + (f"  # {text}" if text else "") + "\n" for name, kind, text in FIELDS
