@@ -212,6 +212,12 @@ void Engine::Impl::inherit_from_publisher(CallbackNode & callback) noexcept
 
 // ---- Deadlines of jobs that run
 
+void Worker::fan_in() noexcept
+{
+  own_deadline = job.deadline;
+  job.deadline = std::min(job.deadline, earliest_to_bring_together(*callback));
+}
+
 // By the worker's own thread, for the job that it runs.
 void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns) noexcept
 {

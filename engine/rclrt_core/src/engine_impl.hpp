@@ -5,8 +5,8 @@
 ///
 ///   order/ready.hpp             what is ready and what is next
 ///   threads/worker.hpp          a thread that runs jobs
-///   threads/lanes.hpp           which threads serve which group
-///   threads/dispatch.hpp        lanes: which threads sleep, which are coming; which job runs next, and where
+///   threads/lanes.hpp           which threads serve which group; which of them sleep, which are coming
+///   threads/dispatch.hpp        which job runs next, and where
 ///   threads/settle.hpp          what a thread has in force; changes and wakes threads after the lock
 ///   threads/lookouts.hpp        which thread looks for work before it sleeps
 ///   threads/life.hpp            which threads spin, stop, wait and join
@@ -18,10 +18,10 @@
 ///
 /// and this class, by file:
 ///   engine.cpp             releases, and the jobs' deadlines
-///   membership.cpp         groups and callbacks come and go
+///   order/membership.cpp   groups and callbacks come and go
 ///   messages/delivery.cpp  jobs on the thread that brings their work
 ///   timers/timers.cpp      timers are armed and released
-///   threads/prepare.cpp    what will be refused is known before anything runs
+///   threads/refusals.cpp   what the operating system refuses, before anything runs and when a job begins
 ///   threads/spin.cpp       threads start and end
 ///   threads/worker.cpp     what a thread does
 ///   trace/report.cpp       threads, what waits, trace
@@ -59,16 +59,6 @@
 namespace rclrt_core
 {
 
-/// A job that has been run.
-struct Ran
-{
-  rclrt_job_outcome outcome;
-  TimePoint start;
-  TimePoint end;
-  CpuUse use;
-  int64_t thread_cpu_ns;  ///< of the thread at the end; -1: the callback has no budget
-};
-
 class Engine::Impl
 {
 public:
@@ -81,7 +71,7 @@ public:
   /// Whose job runs on this thread: the innermost, as a job that calls run_one() has others on top of it.
   static thread_local Worker * running_here;
 
-  // membership.cpp
+  // order/membership.cpp
   Status add_callback(
     CallbackOptions options, const TimerOptions * timer, const std::shared_ptr<Group> & group,
     std::shared_ptr<Callback> * callback);
@@ -131,19 +121,19 @@ public:
   Ran run(Worker & worker) noexcept;
   /// What follows from it. Under `mutex`, which it may leave in between.
   void end(Worker & worker, const Ran & ran, Section & section) noexcept;
-  /// By the worker's thread: make stand what was decided for its job. Not under `mutex`.
-  void settle(Worker & worker) noexcept;
-  bool decide_less(Worker & worker, const ThreadUrgency::Outcome & refused) noexcept;
   void finish(Worker & worker, bool found_work, Section & section) noexcept;
   /// `timer`: that it covers meanwhile, or null.
   void sleep(Worker & worker, TimePoint until, TimerNode * timer, Section & section) noexcept;
   void handle_exception(const Callback & callback) noexcept;
 
-  // prepare.cpp
+  // refusals.cpp
   static const char * const kTimerThreadExt;
   static const char * const kSlotFix;
   Status prepare();
   Status check_slots() const;
+  /// By the worker's thread: make stand what was decided for its job. Not under `mutex`.
+  void settle(Worker & worker) noexcept;
+  bool decide_less(Worker & worker, const ThreadUrgency::Outcome & refused) noexcept;
 
   // spin.cpp
   Status start_threads();

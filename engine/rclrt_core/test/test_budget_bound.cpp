@@ -53,7 +53,8 @@ int64_t bound(const System & system, std::size_t which, bool is_server)
 {
   const int64_t period = in_us(system.budget.period);
   const int64_t runtime = in_us(system.budget.runtime);
-  const int64_t used = runtime + std::max<int64_t>(runtime / 32, 50);  // what the watch lets pass
+  const int64_t used =
+    runtime + std::max<int64_t>(runtime / 32, 50);  // what the enforcer lets pass
   const int64_t early = is_server ? period - used : 0;
   const auto ceil = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   for (int64_t response = system.timers[which].work; response <= system.timers[which].period;) {

@@ -260,7 +260,7 @@ std::vector<int64_t> cost_of_idleness(int callbacks)
     }
     Told told;
     Teller teller(sim, [](rclrt_core::Severity, const std::string &) {}, told);
-    const Teller::OwnThread thread(teller, *engine, {});
+    const Teller::OwnThread own_thread(teller, *engine, {});
     std::unique_ptr<rclrt_core::Thread> spins;
     ASSERT_TRUE(
       sim.start_thread({}, [&] { EXPECT_TRUE(engine->engine().spin().ok()); }, {}, &spins).ok());

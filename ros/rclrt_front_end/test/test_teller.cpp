@@ -190,7 +190,7 @@ TEST_F(TellerTest, says_what_comes_up_while_the_engine_spins_from_a_thread_of_it
   engine_->report({"early", "happened", 0, ""});
   EXPECT_THAT(lines(), ElementsAre());
   {
-    const Teller::OwnThread thread(teller_, *engine_, {});
+    const Teller::OwnThread own_thread(teller_, *engine_, {});
     EXPECT_TRUE(has_line("early: happened"));
     engine_->report({"late", "happened", 0, ""});
     EXPECT_TRUE(has_line("late: happened"));
@@ -204,7 +204,7 @@ TEST_F(TellerTest, says_the_rest_when_the_spin_ends)
   for (int i = 0; i < 100; ++i) {
     const std::string subject = std::to_string(i);
     {
-      const Teller::OwnThread thread(teller_, *engine_, {});
+      const Teller::OwnThread own_thread(teller_, *engine_, {});
       engine_->report({subject, "happened", 0, ""});
     }
     ASSERT_EQ(lines().back(), subject + ": happened");
@@ -241,7 +241,7 @@ TEST_F(TellerTest, says_that_a_thread_has_lost_its_cpus_and_gives_them_back)
   };
   std::thread spinner([this] { EXPECT_TRUE(engine_->engine().spin().ok()); });
   {
-    const Teller::OwnThread thread(teller_, *engine_, {});
+    const Teller::OwnThread own_thread(teller_, *engine_, {});
     while (thread == 0) {
       std::this_thread::sleep_for(1ms);
     }
@@ -276,8 +276,8 @@ TEST_F(TellerTest, updates_when_that_is_requested_until_an_update_fails)
   std::atomic<int> updates{0};
   Teller::Work work;
   work.update = [&] { return ++updates < 3; };
-  Teller::OwnThread thread(teller_, *engine_, std::move(work));
-  ASSERT_TRUE(thread.status().ok());
+  Teller::OwnThread own_thread(teller_, *engine_, std::move(work));
+  ASSERT_TRUE(own_thread.status().ok());
   for (int i = 1; i <= 3; ++i) {
     teller_.request(Teller::kUpdate);
     for (int j = 0; j < 20000 && updates < i; ++j) {
@@ -286,7 +286,7 @@ TEST_F(TellerTest, updates_when_that_is_requested_until_an_update_fails)
     ASSERT_EQ(updates, i);
   }
   // The thread has ended: what is requested now stays so.
-  thread.end();
+  own_thread.end();
   teller_.request(Teller::kUpdate);
   EXPECT_TRUE(teller_.is_requested(Teller::kUpdate));
   EXPECT_EQ(updates, 3);
@@ -331,11 +331,11 @@ TEST_F(TellerTest, says_what_nobody_asked_for_although_updates_come_more_often_t
     return true;
   };
   teller.request(Teller::kUpdate);
-  Teller::OwnThread thread(teller, *engine, std::move(work));
+  Teller::OwnThread own_thread(teller, *engine, std::move(work));
   for (int i = 0; i < 20000 && updates < 10; ++i) {
     std::this_thread::sleep_for(1ms);
   }
-  thread.end();
+  own_thread.end();
   EXPECT_EQ(updates, 10);
   EXPECT_EQ(told_by_then, 1U);
 }
@@ -346,7 +346,7 @@ TEST_F(TellerTest, looks_again_when_it_was_told_to)
   Teller::Work work;
   work.look = [&] { return ++looks < 3 ? platform_.now() : rclrt_core::kNever; };
   {
-    const Teller::OwnThread thread(teller_, *engine_, std::move(work));
+    const Teller::OwnThread own_thread(teller_, *engine_, std::move(work));
     for (int i = 0; i < 20000 && looks < 3; ++i) {
       std::this_thread::sleep_for(1ms);
     }

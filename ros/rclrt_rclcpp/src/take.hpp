@@ -17,8 +17,8 @@
 namespace rclrt_rclcpp
 {
 
-/// Return whether there was anything. If the job is one to be given up, a message is taken and not handled. Errors of taking are logged, as by rclcpp. They allocate as much as
-/// rclcpp's do, and take one lock more where deadlines are shared.
+/// Return whether there was anything. Errors of taking are logged, as by rclcpp. They allocate as much as rclcpp's do, and
+/// take one lock more where deadlines are shared.
 bool take_and_handle(rclcpp::SubscriptionBase & subscription);
 bool take_and_handle(rclcpp::ServiceBase & service);
 bool take_and_handle(rclcpp::ClientBase & client);

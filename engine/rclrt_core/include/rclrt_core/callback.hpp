@@ -97,6 +97,25 @@ struct CallbackOptions : Scheduling
 };
 
 /// Counters of one callback since it was added. They only grow.
+/// Identifies a clock of the engine.
+using ClockId = uint32_t;
+constexpr ClockId kSteadyClock = 0;  ///< CLOCK_MONOTONIC
+constexpr ClockId kSystemClock = 1;  ///< CLOCK_REALTIME; a step is noticed within 100 ms
+
+struct TimerOptions
+{
+  /// Between releases; 0 releases again as soon as the previous job has ended. Not negative.
+  Duration period{0};
+  /// From start to the first release. Negative: overdue by that much; the overrun rule says what becomes
+  /// of the releases missed, and the phase is kept. Unset: one period.
+  std::optional<Duration> first;
+  ClockId clock = kSteadyClock;
+  /// Release once, one period after start or reset.
+  bool one_shot = false;
+  /// Otherwise it waits for reset_timer().
+  bool autostart = true;
+};
+
 struct CallbackStatistics
 {
   uint64_t released = 0;         ///< jobs released (including those dropped or skipped later)

@@ -20,12 +20,8 @@
 ///   for each CPU, and as many of them as urgent as their work (but for those that a Publication still
 ///   holds); one that arrives sends for the next.
 ///
-/// Costs: a release is one lock, O(log n) in what there is to run, O(t) in the threads of its lane, and at
-/// most one thread out of sleep; no allocation; a scheduling system call only if no idle thread has the
-/// attributes the job needs, or a running one must be lent urgency. Memory is bounded: of the
-/// jobs of a callback that wait, those that were released together are one entry, and there are 4 at most.
-///
-/// Thread-safe throughout. It knows nothing of ROS.
+/// Thread-safe throughout. Memory is bounded: of the jobs of a callback that wait, those that were released together are
+/// one entry, and there are 4 at most.
 #pragma once
 
 #include <cstddef>
@@ -39,89 +35,16 @@
 
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/deadline_scheduler.hpp"
+#include "rclrt_core/engine_options.hpp"
 #include "rclrt_core/group.hpp"
 #include "rclrt_core/platform.hpp"
-#include "rclrt_core/policy.hpp"
 #include "rclrt_core/status.hpp"
 #include "rclrt_core/time.hpp"
 #include "rclrt_core/trace_file.hpp"
-#include "rclrt_core/waiting.hpp"
 #include "rclrt_trace/record.h"
 
 namespace rclrt_core
 {
-
-enum class ExecutionModel : uint8_t
-{
-  kPriorityEvents,  ///< one thread, ordered queue, a more urgent timer thread [Teper25 §IV-V]
-  kPreemptive,      ///< bounded pre-created threads, the OS preempts [ROSRT §IV]
-  kIsolated,        ///< persistent threads of its own for every group [CIE25]
-};
-
-const char * to_string(ExecutionModel model) noexcept;
-
-/// The reaction to a callback that has thrown. The thread that ran the callback calls it.
-enum class ExceptionAction : uint8_t
-{
-  kContinue,
-  kStop,  ///< stop the engine; spin() returns and hands the exception out
-};
-
-struct EngineOptions
-{
-  ExecutionModel model = ExecutionModel::kPreemptive;
-  const Policy * policy = &fixed_priority_policy();
-  /// Events only: the timer thread also executes timer callbacks ("release-and-execute").
-  bool release_and_execute = false;
-  /// Pool only. The pool has as many threads as its groups can use at once, and at most this many.
-  /// They are created when groups are added or the engine starts, never when a job is released.
-  std::size_t max_threads = 64;
-  /// Stack of every thread the engine creates, bytes; 0 is the OS default.
-  std::size_t stack_size = 0;
-  /// What threads without work do. Not those of timers.
-  WaitingOptions waiting;
-  /// mlockall() at start.
-  bool lock_memory = false;
-  AttributesMode attributes_mode = AttributesMode::kPrefer;
-  /// Orders the threads of callbacks with scheduling_policy ext. Null: these callbacks run without
-  /// it, with a finding, or not at all (`attributes_mode`). The same holds for the jobs of a thread
-  /// that gets no slot of it. May be shared by engines.
-  std::shared_ptr<DeadlineScheduler> deadlines;
-  /// The timer thread; must outrank the callbacks, so not ext: then spin() fails (see
-  /// set_timer_thread()). Threads of the engine that have no attributes yet keep those of the thread that
-  /// started them.
-  Attributes timer_thread;
-  /// Trace records that each thread keeps: the newest, 128 bytes each. Rounded up to a power of two, and one less. 0:
-  /// none.
-  std::size_t trace_capacity = 1024;
-  /// Where they are kept. Null: on the heap. Not to be shared by engines.
-  std::shared_ptr<TraceMemory> trace_memory;
-  /// Empty: stop. Must not throw.
-  std::function<ExceptionAction(const Callback &, std::exception_ptr)> on_exception;
-  /// Called when there is a new finding. From any thread, also from one of the engine's before or after
-  /// a job, and under the engine's locks. So it must only pass the news on to another thread, which
-  /// then asks for findings(). Must not throw.
-  std::function<void()> on_finding;
-};
-
-/// Identifies a clock of the engine.
-using ClockId = uint32_t;
-constexpr ClockId kSteadyClock = 0;  ///< CLOCK_MONOTONIC
-constexpr ClockId kSystemClock = 1;  ///< CLOCK_REALTIME; a step is noticed within 100 ms
-
-struct TimerOptions
-{
-  /// Between releases; 0 releases again as soon as the previous job has ended. Not negative.
-  Duration period{0};
-  /// From start to the first release. Negative: overdue by that much; the overrun rule says what becomes
-  /// of the releases missed, and the phase is kept. Unset: one period.
-  std::optional<Duration> first;
-  ClockId clock = kSteadyClock;
-  /// Release once, one period after start or reset.
-  bool one_shot = false;
-  /// Otherwise it waits for reset_timer().
-  bool autostart = true;
-};
 
 /// One thread as it is now.
 struct ThreadReport
@@ -294,29 +217,6 @@ public:
 
 private:
   std::unique_ptr<Impl> impl_;
-};
-
-/// A publication: a call of the calling thread that may release jobs while it holds locks of the middleware.
-///
-/// Put one around such a call. While it is open,
-/// - a job that the thread releases is queued at once, but the thread that will run it is woken at the end;
-/// - the publishing thread is at least as urgent as the most urgent job that it has released. So no job that
-///   is less urgent than those holds the publication up.
-/// At the end the most urgent of them is woken first, and the publishing thread gets back what it had. This
-/// holds for every thread, also one that is not the engine's. It does not hold for callbacks that ask for
-/// SCHED_DEADLINE: the publishing thread is given SCHED_FIFO 99 at the most.
-///
-/// Nests: only the outermost counts. Real-time safe: no allocation; at most one change of attributes each
-/// time it releases something more urgent than before, and one at the end; on a thread that is not the
-/// engine's two system calls more to read what it has. While it is open do not wait on this thread for an
-/// engine to stop or end, and keep the engines' platforms.
-class Publication
-{
-public:
-  Publication() noexcept;
-  ~Publication();
-  Publication(const Publication &) = delete;
-  Publication & operator=(const Publication &) = delete;
 };
 
 /// A delivery: a call by a thread of the middleware that brings work. notify() may bind one job of a callback with an

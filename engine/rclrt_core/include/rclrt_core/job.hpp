@@ -77,4 +77,27 @@ uint64_t publisher_in_trace(const std::array<uint8_t, 16> & gid) noexcept;
 /// Stands in traces for the service that replies to the client with this GID: as the client, its last byte inverted.
 uint64_t replier_in_trace(const std::array<uint8_t, 16> & client) noexcept;
 
+/// A publication: a call of the calling thread that may release jobs while it holds locks of the middleware.
+///
+/// Put one around such a call. While it is open,
+/// - a job that the thread releases is queued at once, but the thread that will run it is woken at the end;
+/// - the publishing thread is at least as urgent as the most urgent job that it has released. So no job that
+///   is less urgent than those holds the publication up.
+/// At the end the most urgent of them is woken first, and the publishing thread gets back what it had. This
+/// holds for every thread, also one that is not the engine's. It does not hold for callbacks that ask for
+/// SCHED_DEADLINE: the publishing thread is given SCHED_FIFO 99 at the most.
+///
+/// Nests: only the outermost counts. Real-time safe: no allocation; at most one change of attributes each
+/// time it releases something more urgent than before, and one at the end; on a thread that is not the
+/// engine's two system calls more to read what it has. While it is open do not wait on this thread for an
+/// engine to stop or end, and keep the engines' platforms.
+class Publication
+{
+public:
+  Publication() noexcept;
+  ~Publication();
+  Publication(const Publication &) = delete;
+  Publication & operator=(const Publication &) = delete;
+};
+
 }  // namespace rclrt_core

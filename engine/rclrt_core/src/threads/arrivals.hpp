@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "rclrt_core/waiting.hpp"
+#include "rclrt_core/engine_options.hpp"
 
 namespace rclrt_core
 {

@@ -35,13 +35,6 @@ bool gives_way(const Worker & worker, const CallbackNode & next) noexcept
   return lowers && !worker.is_left_alone && !worker.cannot_lower;
 }
 
-Finding refusal(const Worker & worker, const Demand & asked, int error)
-{
-  Attributes refused = asked.attributes->asked;
-  refused.cpu_affinity = asked.cpus->asked.cpu_affinity;
-  return worker.platform.explain(worker.callback->name(), refused, error);
-}
-
 }  // namespace
 
 void Worker::wait(TimePoint until) const noexcept
@@ -53,12 +46,6 @@ void Worker::wait(TimePoint until) const noexcept
       break;
     }
   }
-}
-
-void Worker::fan_in() noexcept
-{
-  own_deadline = job.deadline;
-  job.deadline = std::min(job.deadline, earliest_to_bring_together(*callback));
 }
 
 void Engine::Impl::sleep(
@@ -155,63 +142,6 @@ void Engine::Impl::bind(Worker & worker, CallbackNode & callback) noexcept
   }
 }
 
-// A job does not begin before its thread has what it needs, or has been refused it. After a refusal there is less to
-// ask for: the loan goes first, then the CPUs, then the rest.
-void Engine::Impl::settle(Worker & worker) noexcept
-{
-  bool is_refused = !worker.urgency.is_settled();
-  while (is_refused) {
-    const ThreadUrgency::Outcome outcome = worker.urgency.settle_itself();
-    is_refused = outcome.error != 0 && decide_less(worker, outcome);
-  }
-  if (
-    worker.job_demand.cpus->asks_for_cpus &&
-    worker.urgency.take_left_out()) {  // the rest is in force
-    Lock lock(*mutex);
-    const bool is_told = std::exchange(worker.callback->told_of_cpus, true);
-    lock.unlock();
-    if (!is_told) {
-      findings.add(refusal(worker, worker.job_demand, kCpusLeftOut));
-    }
-  }
-}
-
-// What is refused is not asked for again, unless somebody has asked for something else meanwhile. Nothing is left
-// of it, and nothing of the previous job. Returns false if there is nothing less.
-bool Engine::Impl::decide_less(Worker & worker, const ThreadUrgency::Outcome & refused) noexcept
-{
-  const AttributesEntry & nothing = table.nothing();
-  const Demand asked = worker.job_demand;
-  bool is_told = false;
-  bool is_less = true;
-  {
-    const Lock lock(*mutex);
-    if (refused.wanted != asked) {  // the loan may be what was refused
-      worker.urgency.decide(asked);
-    } else {
-      const bool is_for_cpus =
-        refused.error == EINVAL && asked.attributes != &nothing && asked.cpus->asks_for_cpus;
-      worker.job_demand = is_for_cpus ? Demand{asked.attributes, &nothing, asked.deadline}
-                                      : Demand{&nothing, &nothing};
-      const bool passes = refused.error == ENOSPC;  // for this job only
-      is_told = !passes || !std::exchange(told_of_no_room, true);
-      CallbackNode & callback = *worker.callback;
-      if (!passes && callback.attributes == asked.attributes && callback.cpus == asked.cpus) {
-        ready.change(callback, [&] {
-          callback.attributes = worker.job_demand.attributes;
-          callback.cpus = worker.job_demand.cpus;
-        });
-      }
-      is_less = worker.job_demand != asked;
-      worker.urgency.decide(is_less ? Dispatch::needs(worker) : asked);
-    }
-  }
-  if (is_told) {
-    findings.add(refusal(worker, asked, refused.error));
-  }
-  return is_less;
-}
-
 void Engine::Impl::handle_exception(const Callback & callback) noexcept
 {
   const std::exception_ptr thrown = std::current_exception();
@@ -275,26 +205,12 @@ Ran Engine::Impl::run(Worker & worker) noexcept
   const CpuUse use = is_metered ? platform.read_meter(meter) : CpuUse{true, -1, -1};
   running_here = worker.outer;
   const int64_t thread_cpu_ns = callback.budget ? platform.cpu_time_ns(thread) : -1;
+  const Ran ran{outcome, start, end, use, thread_cpu_ns};
   if (is_traced) {
-    rclrt_job_record record = record_of(worker.job, callback);
-    record.start_ns = nanoseconds_of(start);
-    record.end_ns = nanoseconds_of(end);
-    record.thread = static_cast<uint32_t>(thread);
-    record.preemptions = use.preemptions;
-    record.cpu = static_cast<uint16_t>(cpu);
-    record.cpu_ns = use.has_kept ? record.end_ns - record.start_ns : use.cpu_ns;
-    record.publisher = worker.publisher;
-    record.message = worker.message;
-    record.outcome = static_cast<uint8_t>(outcome);
-    if (!worker.is_left_alone) {  // entries do not change while threads of the engine exist
-      record.policy = worker.job_demand.attributes->policy_in_trace;
-      record.priority = worker.job_demand.attributes->priority_in_trace;
-      record.cpus = worker.job_demand.cpus->cpus_in_trace;
-    }
-    worker.ring.push(record);
+    worker.ring.push(record_of(worker, ran, cpu));
   }
   worker.jobs.fetch_add(1, std::memory_order_relaxed);
-  return {outcome, start, end, use, thread_cpu_ns};
+  return ran;
 }
 
 void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noexcept

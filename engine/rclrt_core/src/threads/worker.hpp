@@ -111,6 +111,16 @@ struct Worker : std::enable_shared_from_this<Worker>
   std::atomic<uint32_t> word{kAsleep};
 };
 
+/// A job that has been run.
+struct Ran
+{
+  rclrt_job_outcome outcome;
+  TimePoint start;
+  TimePoint end;
+  CpuUse use;
+  int64_t thread_cpu_ns;  ///< of the thread at the end; -1: the callback has no budget
+};
+
 /// One that keeps what it has, come what may, is as good as it gets.
 bool suffices(const Worker & worker, const Demand & needed) noexcept;
 /// Whether it has that, no less and no more: with more it would keep others from the CPU.

@@ -10,6 +10,26 @@
 namespace rclrt_core
 {
 
+rclrt_job_record record_of(const Worker & worker, const Ran & ran, int cpu) noexcept
+{
+  rclrt_job_record record = record_of(worker.job, *worker.callback);
+  record.start_ns = nanoseconds_of(ran.start);
+  record.end_ns = nanoseconds_of(ran.end);
+  record.thread = static_cast<uint32_t>(worker.thread_id.load(std::memory_order_relaxed));
+  record.preemptions = ran.use.preemptions;
+  record.cpu = static_cast<uint16_t>(cpu);
+  record.cpu_ns = ran.use.has_kept ? record.end_ns - record.start_ns : ran.use.cpu_ns;
+  record.publisher = worker.publisher;
+  record.message = worker.message;
+  record.outcome = static_cast<uint8_t>(ran.outcome);
+  if (!worker.is_left_alone) {  // entries do not change while threads of the engine exist
+    record.policy = worker.job_demand.attributes->policy_in_trace;
+    record.priority = worker.job_demand.attributes->priority_in_trace;
+    record.cpus = worker.job_demand.cpus->cpus_in_trace;
+  }
+  return record;
+}
+
 void TraceLog::keep(const Workers & ended)
 {
   const std::lock_guard<Mutex> lock(*mutex_);

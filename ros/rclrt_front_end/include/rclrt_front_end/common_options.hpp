@@ -12,8 +12,8 @@
 
 #include "rclrt_core/attributes.hpp"
 #include "rclrt_core/engine.hpp"
+#include "rclrt_core/engine_options.hpp"
 #include "rclrt_core/policy.hpp"
-#include "rclrt_core/waiting.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
 
 namespace rclrt_front_end

@@ -23,12 +23,12 @@ NAMES = POLICIES_OF_LINUX
 NUMBERS = {name: number for number, name in NAMES.items()}
 URGENT = ("fifo", "rr")
 FIELDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(NUMBERS, ()),
     **dict.fromkeys(("other", "batch", "ext"), ("nice",)),
     **dict.fromkeys(URGENT, ("priority",)),
     "deadline": ("runtime", "deadline", "period"),
 }
 """What each policy goes by."""
+FIELDS.update((name, ()) for name in NUMBERS if name not in FIELDS)
 
 LIMITS = {
     "nice": (-20, 19),

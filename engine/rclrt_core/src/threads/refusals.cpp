@@ -1,10 +1,11 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Before the first callback runs: what the operating system will refuse is known, and told.
+// What the operating system refuses: it is known and told before the first callback runs, and again when a job begins.
 
 #include <cerrno>
 #include <map>
+#include <utility>
 
 #include "engine_impl.hpp"
 
@@ -148,6 +149,13 @@ Status probe(Engine::Impl & engine)
   return {};
 }
 
+Finding refusal(const Worker & worker, const Demand & asked, int error)
+{
+  Attributes refused = asked.attributes->asked;
+  refused.cpu_affinity = asked.cpus->asked.cpu_affinity;
+  return worker.platform.explain(worker.callback->name(), refused, error);
+}
+
 }  // namespace
 
 const char * const Engine::Impl::kTimerThreadExt =
@@ -227,6 +235,63 @@ Status Engine::Impl::check_slots() const
     }
   }
   return {};
+}
+
+// A job does not begin before its thread has what it needs, or has been refused it. After a refusal there is less to
+// ask for: the loan goes first, then the CPUs, then the rest.
+void Engine::Impl::settle(Worker & worker) noexcept
+{
+  bool is_refused = !worker.urgency.is_settled();
+  while (is_refused) {
+    const ThreadUrgency::Outcome outcome = worker.urgency.settle_itself();
+    is_refused = outcome.error != 0 && decide_less(worker, outcome);
+  }
+  if (
+    worker.job_demand.cpus->asks_for_cpus &&
+    worker.urgency.take_left_out()) {  // the rest is in force
+    Lock lock(*mutex);
+    const bool is_told = std::exchange(worker.callback->told_of_cpus, true);
+    lock.unlock();
+    if (!is_told) {
+      findings.add(refusal(worker, worker.job_demand, kCpusLeftOut));
+    }
+  }
+}
+
+// What is refused is not asked for again, unless somebody has asked for something else meanwhile. Nothing is left
+// of it, and nothing of the previous job. Returns false if there is nothing less.
+bool Engine::Impl::decide_less(Worker & worker, const ThreadUrgency::Outcome & refused) noexcept
+{
+  const AttributesEntry & nothing = table.nothing();
+  const Demand asked = worker.job_demand;
+  bool is_told = false;
+  bool is_less = true;
+  {
+    const Lock lock(*mutex);
+    if (refused.wanted != asked) {  // the loan may be what was refused
+      worker.urgency.decide(asked);
+    } else {
+      const bool is_for_cpus =
+        refused.error == EINVAL && asked.attributes != &nothing && asked.cpus->asks_for_cpus;
+      worker.job_demand = is_for_cpus ? Demand{asked.attributes, &nothing, asked.deadline}
+                                      : Demand{&nothing, &nothing};
+      const bool passes = refused.error == ENOSPC;  // for this job only
+      is_told = !passes || !std::exchange(told_of_no_room, true);
+      CallbackNode & callback = *worker.callback;
+      if (!passes && callback.attributes == asked.attributes && callback.cpus == asked.cpus) {
+        ready.change(callback, [&] {
+          callback.attributes = worker.job_demand.attributes;
+          callback.cpus = worker.job_demand.cpus;
+        });
+      }
+      is_less = worker.job_demand != asked;
+      worker.urgency.decide(is_less ? Dispatch::needs(worker) : asked);
+    }
+  }
+  if (is_told) {
+    findings.add(refusal(worker, asked, refused.error));
+  }
+  return is_less;
 }
 
 }  // namespace rclrt_core
