@@ -56,10 +56,9 @@ void ChainSet::find_places(ChainSource & source, const std::map<uint32_t, std::s
     const auto [place, is_new] = source.places.emplace(id, ChainSource::Places());
     for (std::size_t i = 0; is_new && i < chains_.size(); ++i) {
       const auto & links = chains_[i].watch.chain().links;
-      const auto link =
-        std::find_if(links.begin(), links.end(), [&](const rclrt_config::ChainLink & one) {
-          return matches_(one, name) && !(one.inputs > 1 && is_of_every_node(name));
-        });
+      const auto link = std::find_if(links.begin(), links.end(), [&, &of = name](const auto & one) {
+        return matches_(one, of) && !(one.inputs > 1 && is_of_every_node(of));
+      });
       if (link == links.end()) {
         continue;
       }

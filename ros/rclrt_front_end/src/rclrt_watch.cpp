@@ -164,7 +164,7 @@ private:
   void add_callback(const Words & w)
   {
     rclrt_core::Attributes wanted;
-    wanted.policy = SchedulingPolicy(number(w[6], RCLRT_POLICY_EXT));
+    wanted.scheduling_policy = SchedulingPolicy(number(w[6], RCLRT_POLICY_EXT));
     wanted.priority = static_cast<int>(number(w[7], INT32_MAX, INT32_MIN));
     const rclrt_config::Assumption assumed = {
       maybe<Duration>(w[2]), maybe<Duration>(w[3]), maybe<Duration>(w[4]), wanted};

@@ -3,6 +3,8 @@
 """The program that watches: what it is told, and what is wrong; and live traces that are spoilt."""
 
 import os
+import re
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -76,6 +78,19 @@ def test_without_the_program_the_verb_says_what_to_install(
     monkeypatch.chdir(tmp_path)
     assert cli.main(["watch", "robot.yaml"]) == 2
     assert "rclrt watch needs the C++ part of rclrt" in capsys.readouterr().err
+
+
+def test_what_interrupts_the_verb_leaves_it_the_program_to_the_end(tmp_path: Path) -> None:
+    robot, out = tmp_path / "robot.yaml", tmp_path / "out.json"
+    robot.write_text(f"schema: 1\nname: robot\n{SYSTEM}", encoding="utf-8")
+    command = cli.command("watch", str(robot), "--json", str(out), "--program", "nobody")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as watch:
+        status, caught = Path(f"/proc/{watch.pid}/status"), 0
+        while not caught >> (signal.SIGTERM - 1) & 1:
+            caught = int(re.findall(r"SigCgt:\s*(\w+)", status.read_text("utf-8"))[0], 16)
+            time.sleep(0.02)
+        os.killpg(watch.pid, signal.SIGINT)
+    assert (watch.returncode, out.exists()) == (0, True)
 
 
 def test_a_program_that_has_ended_is_an_error() -> None:
