@@ -187,8 +187,7 @@ def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) ->
     ("verb", "lists", "targets"),
     [
         ("analyze m", ["run"], None),
-        ("watch m", ["run"], None),
-        ("watch m --diagnostics", ["run", "ros"], None),
+        ("watch m", ["run", "ros"], "rclrt_watch"),
         ("bench waters", ["run"], None),
         ("bench memory", ["run", "ros"], "rclrt_programs"),
         ("demo", ["run", "ros"], "rclrt_reference_system"),

@@ -250,6 +250,25 @@ def test_a_deadline_that_may_be_missed_under_global_edf_has_a_bound() -> None:
     assert found == {"a": approx(19), "b": approx(19), "c": approx(15.25)}
 
 
+def test_a_late_timer_whose_jobs_replace_each_other_under_edf_bounds_no_chain() -> None:
+    edf = "{name: e, kind: isolated, cores: [0, 1], policy: edf}"
+    late = [timer("a", 3, 2), timer("b", 8, 5), timer("c", 5, 3, more=", deadline_ms: 4")]
+    reader = timer("d", 3, 0, more=", deadline_ms: 12, reads: [a]")
+    chain = "chains: [{name: r, callbacks: [a, d], semantics: reaction}]"
+    found = analysed(edf, *late, reader, rest=chain)
+    assert all(bound is not None for bound in bounds(found).values())
+    assert found.chains[0].bound is None
+    assert "'a' may wait for longer than its period" in found.chains[0].reason
+    in_time = [timer("a", 3, 2), timer("d", 3, 0, more=", reads: [a]")]
+    assert analysed(edf, *in_time, rest=chain).chains[0].bound == approx(8 * MS, rel=1e-3)
+
+
+def test_a_message_from_outside_waits_for_the_thread_that_is_woken() -> None:
+    message = "name: a, kind: subscription, executor: e, wcet_ms: 3, period_ms: 10, priority: 3"
+    for rest, expected in (("", 3), ("overheads: {wake_ms: 2}", 5)):
+        assert bounds(analysed("{name: e, kind: isolated}", message, rest=rest)) == {"a": expected}
+
+
 ISOLATED = "{name: e, kind: isolated, cores: [0, 1]}"
 
 

@@ -197,7 +197,11 @@ def _hops(system: System, chain: Chain, responses: Responses) -> list[Hop]:
         if not published & set(callback.triggers):
             ways = _next_releases(callback, responses)
             if not ways:
-                raise NoBoundError(f"nothing says how rarely '{name}' is released")
+                raise NoBoundError(
+                    _replaced(name)
+                    if callback.kind is Kind.TIMER
+                    else f"nothing says how rarely '{name}' is released"
+                )
             gap, response = min(ways, key=sum)
             hop = Hop(name, "sampled", gap + transport, response)
             start, since_start, alone = name, response, True
@@ -227,9 +231,11 @@ def _first(system: System, chain: Chain, first: Callback, responses: Responses) 
     response = _response(first, responses)
     if chain.semantics == "latency" or (chain.semantics == "reaction" and not _samples(first)):
         return Hop(first.name, "first", 0, response)
+    ways = _next_releases(first, responses)
+    if first.kind is Kind.TIMER and not ways:
+        raise NoBoundError(_replaced(first.name))
     if _samples(first):
         return Hop(first.name, "first", first.period or 0, response)
-    ways = _next_releases(first, responses)
     if not ways:
         check_stamps(system, chain, first, responses)  # which may be why
         raise NoBoundError(
@@ -237,6 +243,14 @@ def _first(system: System, chain: Chain, first: Callback, responses: Responses) 
             "one likes. Give what comes from outside a gap_ms, or use semantics: reaction"
         )
     return Hop(first.name, "first", *min(ways, key=sum))
+
+
+def _replaced(timer: str) -> str:
+    return (
+        f"a job of '{timer}' may wait for longer than its period. Then the next one replaces it "
+        "(overruns: keep_latest), and under EDF that may go on for ever. Reduce wcet_ms, or "
+        "lengthen period_ms"
+    )
 
 
 def _next_releases(callback: Callback, responses: Responses) -> list[tuple[int, int]]:

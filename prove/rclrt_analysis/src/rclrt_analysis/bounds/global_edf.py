@@ -192,9 +192,10 @@ def lateness(callbacks: Sequence[Late], cores: int) -> list[int] | None:
         s = sum_i S_i + (the m - 1 largest of max(0, U_j (x_j + max(0, last_j))))
         x_i = (s - C_i) / m
 
-    Then each job ends x_i + C_i after max(0, last_i) at the latest. For let job k be the first that
-    does not, y its deadline, and H all jobs that are due by then. Beside the cores let each job run
-    at the speed U_i, for a period. Where a core has nothing of H to do, at most m - 1 callbacks
+    Then each job ends x_i + C_i after max(0, last_i) at the latest, and no x_i is below 0, since s
+    is at least S_i + U_i (x_i + last_i). For let job k be the first that does not, by
+    deadlines, y its deadline, and H all jobs that are due by then. Beside the cores let each job
+    run at the speed U_i, for a period. Where a core has nothing of H to do, at most m - 1 callbacks
     have, and such a j is behind that by U_j (x_j + max(0, last_j)): its oldest job ends in time.
     From the last such instant before y all cores work on H, which the other schedule does no
     faster, and it has S of it left at y. So from y on the cores have s to do. If all of H has come

@@ -118,7 +118,9 @@ class Unit:
         """
         kind, cores = self.executors[0].kind, self.executors[0].cores
         several = len(cores) > 1 and kind in MULTI
-        far = bound < UNBOUNDED and any(several or self.outside(t) for t in callback.triggers)
+        alone = callback.kind is not Kind.TIMER and callback.period is not None
+        far = alone or any(several or self.outside(t) for t in callback.triggers)
+        far = bound < UNBOUNDED and far
         return bound + self.system.overheads.wake * far
 
     def releases(self, rows: int) -> Interference | None:
@@ -240,6 +242,18 @@ def gaps_known(unit: Unit, responses: Mapping[str, Local], name: str) -> Local |
     return replace(whole, output=replace(whole.output, gap=None), root_gap=None)
 
 
+def may_be_replaced(unit: Unit, name: str, local: Local) -> bool:
+    """Return whether jobs of a timer may replace each other again and again (`keep_latest`).
+
+    One that still waits when the next is released gives way to it. By deadlines, that one waits
+    behind more than the first did.
+    """
+    callback = unit.system.callback_of[name]
+    edf = any(executor.policy is Policy.EDF for executor in unit.executors)
+    timer = edf and callback.kind is Kind.TIMER
+    return timer and (local.bound or 0) > (callback.period or 0)
+
+
 def _output(activation: Activation, local: Local, unit: Unit, name: str) -> Activation:
     if local.response is None or local.bound is None:
         return UNKNOWN
@@ -248,7 +262,7 @@ def _output(activation: Activation, local: Local, unit: Unit, name: str) -> Acti
     more = local.response - unit.system.callback_of[name].silent + transport
     # The gap of a timer is that of its grid, so what is added counts from there.
     gap = None
-    if activation.gap is not None:
+    if activation.gap is not None and not may_be_replaced(unit, name, local):
         gap = activation.gap + local.bound + transport
     return Activation(tuple(Stream(s.period, s.jitter + more) for s in activation.streams), gap)
 
@@ -297,6 +311,8 @@ def _told(unit: Unit, known: Known, responses: Mapping[str, Local], name: str) -
         # A timer that skips timestamps: as often as that it sends at most.
         return local if whole is None else replace(local, output=whole.output)
     output, gap = _outputs(known, responses, unit, name), known[name].gap
+    if may_be_replaced(unit, name, local):
+        gap = None
     if whole is None:
         return replace(local, output=output, gap=gap, root_gap=gap)
     return replace(local, output=output, gap=gap, root_gap=whole.root_gap, prefix=whole.prefix)
