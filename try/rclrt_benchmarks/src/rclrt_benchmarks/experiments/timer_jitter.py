@@ -70,7 +70,7 @@ TABLE_3 = {
 NEAR = 1.2
 NATIVE = "wait_set_multi"
 BEST = "priority_events_re"
-HANDS_OVER = "the thread that waits for timers wakes the one that runs the callback: two wake-ups"
+TEN_WAKE_UPS = "each timer wakes a thread, and ten contend for a lock; a wait set runs all due"
 NO_YARDSTICK = "no cyclictest: apt-get install rt-tests"
 LEAST_US = 0.1
 PLOTTED_MS = (0.1, 1.0, 10.0, 100.0)
@@ -274,7 +274,7 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
             found.append(_against_yardstick(rows, period, name, printed))
             if name == "preemptive" and ours and native:
                 found.append(
-                    _explained(
+                    _beside_best(
                         at_most(
                             f"preemptive / wait set, {period:g} ms: p99",
                             _ratio(rows, period, name, NATIVE),
@@ -284,7 +284,7 @@ def judge(result: Mapping[str, Any], _: Machine) -> Judged:
                             printed=ours / native,
                             ours=_both(rows, period, name, NATIVE),
                         ),
-                        _with_one(_ratio(rows, period, BEST, NATIVE)),
+                        _ratio(rows, period, BEST, NATIVE),
                     )
                 )
             found.append(_drift(rows[period, name]))
@@ -321,22 +321,19 @@ def _against_yardstick(rows: Rows, period: float, name: str, printed: float | No
         ours=_both(rows, period, name, YARDSTICK),
     )  # fmt: skip
     if name != BEST:
-        return _explained(row, _with_one(_ratio(rows, period, BEST, YARDSTICK)))
+        return _beside_best(row, _ratio(rows, period, BEST, YARDSTICK))
     if row.verdict == FAILS:
         rounds = ", ".join(f"{ratio:.2f}" for ratio in _rounds(rows, period, name, YARDSTICK))
         row.why = f"90th percentiles of its rounds / those of cyclictest: {rounds}"
     return row
 
 
-def _explained(row: Row, with_one: str) -> Row:
-    """Return a row of an executor that hands over, and why it does not hold, if it does not."""
+def _beside_best(row: Row, ratio: float | None, why: str = "") -> Row:
+    """Return the row. If it does not hold: why, and what the best of ours comes to."""
     if row.verdict == FAILS:
-        row.why = HANDS_OVER + with_one
+        best = "" if ratio is None else f"with release-and-execute {ratio:.2f}"
+        row.why = "; ".join(part for part in (why, best) if part)
     return row
-
-
-def _with_one(ratio: float | None) -> str:
-    return "" if ratio is None else f"; with one (release-and-execute) {ratio:.2f}"
 
 
 def _without_sign(rows: Rows, period: float) -> dict[str, list[float]]:
@@ -367,7 +364,8 @@ def judge_ten(result: Mapping[str, Any], _: Machine) -> Judged:
                 f"{name}{best} / wait set with ten threads: p1 to p99", ratio, 1.0,
                 shape="tighter than the multi-threaded wait set", paper="a figure",
             )  # fmt: skip
-            found.append(_explained(row, _with_one(ratio_of(mine.get(BEST), mine.get(NATIVE)))))
+            best_of_ours = ratio_of(mine.get(BEST), mine.get(NATIVE))
+            found.append(_beside_best(row, best_of_ours, TEN_WAKE_UPS))
         if BEST in mine:
             found.append(
                 at_most(
@@ -382,6 +380,7 @@ def judge_ten(result: Mapping[str, Any], _: Machine) -> Judged:
                 ratio_of(mine.get("preemptive"), mine[YARDSTICK]), 2.0,
                 shape="ours: at most twice what ten threads that only sleep have",
             )  # fmt: skip
-            found.append(_explained(row, _with_one(ratio_of(mine.get(BEST), mine[YARDSTICK]))))
+            best_of_ours = ratio_of(mine.get(BEST), mine[YARDSTICK])
+            found.append(_beside_best(row, best_of_ours, TEN_WAKE_UPS))
         curves = _without_sign(rows, period)
     return Judged(found, [Plot("ten timers, 10 ms: jitter without its sign", "us", curves)])
