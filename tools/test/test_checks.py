@@ -5,6 +5,7 @@
 The mutation tool changes one thing at a time, puts it back, and tells what nobody noticed.
 """
 
+import itertools
 import os
 import re
 import shutil
@@ -358,14 +359,15 @@ def test_a_key_of_the_parameters_file_and_its_page_need_each_other(tmp_path: Pat
 
 def test_the_policies_of_the_system_are_listed_once_and_in_the_formats_of_files() -> None:
     """A new one takes a row of attributes.hpp, and its number in a trace."""
-    names = r'\b(?:SCHED|RCLRT_POLICY)_(?!UNKNOWN)[A-Z]+\b|"(?:other|batch|idle|fifo|rr|ext)"'
+    names = r'\b(?:SCHED|(?:RCLRT_)?POLICY)_(?!UNKNOWN)[A-Z]+\b|"(?:other|batch|idle|fifo|rr|ext)"'
     lists = []
-    for path in sorted(p for top in ("engine", "ros", "see") for p in (ROOT / top).rglob("*.?pp")):
-        if {"src", "include"} & set(path.relative_to(ROOT).parts):
-            code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
-            if len(set(re.findall(names, code))) > 2:
-                lists.append(path.name)
-    assert lists == ["attributes.hpp", "cie_file.cpp"]
+    for top, suffix in itertools.product(("engine", "ros", "see"), ("?pp", "h", "py")):
+        for path in sorted((ROOT / top).rglob(f"*.{suffix}")):
+            if {"src", "include"} & set(path.relative_to(ROOT).parts):
+                code = re.sub(r"(//|#).*", "", path.read_text(encoding="utf-8"))
+                if len(set(re.findall(names, code))) > (3 if suffix == "py" else 2):
+                    lists.append(path.name)
+    assert lists == ["attributes.hpp", "record.h", "cie_file.cpp", "placements.py", "layout.py"]
 
 
 ROSDEP = (ROOT / "tools/requirements/rosdep.txt").read_text(encoding="utf-8")

@@ -172,16 +172,6 @@ TEST(Spec, values_of_fields_are_those_of_the_enums)
              {RCLRT_WAITED_FOR_THREAD, "no thread slept"}}));
   EXPECT_THAT(
     text, list(
-            {{RCLRT_POLICY_UNKNOWN, "unknown"},
-             {RCLRT_POLICY_OTHER, "other"},
-             {RCLRT_POLICY_BATCH, "batch"},
-             {RCLRT_POLICY_IDLE, "idle"},
-             {RCLRT_POLICY_FIFO, "fifo"},
-             {RCLRT_POLICY_RR, "rr"},
-             {RCLRT_POLICY_DEADLINE, "deadline"},
-             {RCLRT_POLICY_EXT, "ext"}}));
-  EXPECT_THAT(
-    text, list(
             {{RCLRT_MODEL_UNKNOWN, "unknown"},
              {RCLRT_MODEL_PRIORITY_EVENTS, "priority_events"},
              {RCLRT_MODEL_PREEMPTIVE, "preemptive"},

@@ -283,9 +283,19 @@ def test_the_constants_are_those_of_the_header() -> None:
     core = (ROOT / "engine/rclrt_core/include/rclrt_core/attributes.hpp").read_text(
         encoding="utf-8"
     )
-    policies = re.findall(r'^  \{SchedulingPolicy::k\w+, "(\w+)", (\d+),', core, re.MULTILINE)
-    assert [word for word, _ in policies] == ["unchanged", *layout.POLICIES[1:]]
-    assert {int(kernel): word for word, kernel in policies[1:]} == layout.POLICIES_OF_LINUX
+    row = r'^  \{SchedulingPolicy::k\w+, "(\w+)", (\d+), (\d), (\w+), (\w+), \w+\},'
+    words, kernels, levels, prioritized, nice = zip(
+        *re.findall(row, core, re.MULTILINE), strict=True
+    )
+    assert words == ("unchanged", *layout.POLICIES[1:])
+    assert dict(zip(map(int, kernels[1:]), words[1:], strict=True)) == layout.POLICIES_OF_LINUX
+    with_priority, with_nice, real_time = (
+        {number for number, value in enumerate(column) if value in values}
+        for column, values in ((prioritized, ["true"]), (nice, ["true"]), (levels, "234"))
+    )
+    assert with_priority == set(layout.WITH_PRIORITY)
+    assert with_nice == set(layout.WITH_NICE)
+    assert real_time == set(layout.REAL_TIME)
 
 
 @pytest.mark.parametrize("place", ["name", "group"])

@@ -17,13 +17,13 @@ from typing import Any, ClassVar
 from rclrt_tools.apply import helper
 from rclrt_tools.apply.helper import Request
 from rclrt_tools.live.threads import cpus_in, ranges
-from rclrt_tools.trace.layout import POLICIES_OF_LINUX
+from rclrt_tools.trace.layout import NICE_WORDS, POLICIES_OF_LINUX, PRIORITY_WORDS
 
 NAMES = POLICIES_OF_LINUX
 NUMBERS = {name: number for number, name in NAMES.items()}
-URGENT = ("fifo", "rr")
+URGENT = PRIORITY_WORDS
 FIELDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("other", "batch", "ext"), ("nice",)),
+    **dict.fromkeys((*NICE_WORDS, "ext"), ("nice",)),
     **dict.fromkeys(URGENT, ("priority",)),
     "deadline": ("runtime", "deadline", "period"),
 }

@@ -60,7 +60,8 @@ def thread_of(folder: str, number: int) -> Thread | None:
         name, fields = stat_of(folder)
         status = dict(OF_STATUS.findall(proc_text(f"{folder}/status")))
         policy = layout.POLICIES_OF_LINUX.get(int(fields[38]), fields[38])
-        priority = {"fifo": fields[37], "rr": fields[37], "other": fields[16], "batch": fields[16]}
+        priority = dict.fromkeys(layout.PRIORITY_WORDS, fields[37])
+        priority |= dict.fromkeys(layout.NICE_WORDS, fields[16])
         return Thread(
             number,
             printable(name),

@@ -34,7 +34,8 @@ def _some(value: Value) -> bool:
 
 def _policy(value: Value) -> str:
     policy, priority = value
-    return f"{policy} {priority}" if policy in ("fifo", "rr", "other", "batch") else policy
+    has_number = policy in (*layout.PRIORITY_WORDS, *layout.NICE_WORDS)
+    return f"{policy} {priority}" if has_number else policy
 
 
 def _process(rank: int) -> Column:

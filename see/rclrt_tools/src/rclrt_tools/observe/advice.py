@@ -155,12 +155,9 @@ def _proposal(system: System, duration: int) -> Proposal:
     return Proposal(system, result, run, ways, len(late))
 
 
-REAL_TIME = (layout.POLICY_FIFO, layout.POLICY_RR, layout.POLICY_DEADLINE, layout.POLICY_EXT)
-
-
 def _is_real_time(part: Part) -> bool:
     """Return whether one of our executors ran all jobs in real time."""
-    real_time = part.values_of("policy") <= set(REAL_TIME)
+    real_time = part.values_of("policy") <= set(layout.REAL_TIME)
     return part.header.model != layout.MODEL_UNKNOWN and real_time
 
 

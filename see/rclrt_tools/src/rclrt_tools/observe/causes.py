@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rclrt_tools.observe.parts import Ints, Key, Part, joined
-from rclrt_tools.observe.scheduling import FAIR
 from rclrt_tools.observe.times import Busy
 from rclrt_tools.trace import Records, layout
 
@@ -113,7 +112,7 @@ def causes_of(parts: Sequence[Part], timers: set[Key], longest: bool = True) -> 
     by_cpus: dict[tuple[bytes, int], Busy] = {}
     for i, part in enumerate(parts):
         hindered = _Hindered(parts, part, by_cpus)
-        is_fair = bool(part.values_of("policy") & set(FAIR))
+        is_fair = bool(part.values_of("policy") & set(layout.FAIR))
         for id_, jobs in part.ran.items():
             key = (i, id_)
             if key in timers:

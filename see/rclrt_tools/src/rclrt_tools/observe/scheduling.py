@@ -11,7 +11,6 @@ import numpy as np
 from rclrt_tools.observe.parts import Part
 from rclrt_tools.trace import Records, layout
 
-FAIR = (layout.POLICY_OTHER, layout.POLICY_BATCH, layout.POLICY_IDLE)
 HIGHEST = 99
 
 
@@ -106,7 +105,7 @@ def _policy(part: Part, label: str, force: list[_InForce], doubts: list[str]) ->
     """Return the policy of the model, "first_come" for one that does without."""
     policies = {one.policy for one in force}
     words = ", ".join(sorted(layout.word(layout.POLICIES, policy) for policy in policies))
-    if policies & set(FAIR):
+    if policies & set(layout.FAIR):
         doubts.append(
             f"jobs of {label} ran under {words}: any other program may take their CPU. "
             "Give them fifo, or ext"
@@ -114,7 +113,7 @@ def _policy(part: Part, label: str, force: list[_InForce], doubts: list[str]) ->
         return "rm"
     if policies == {layout.POLICY_EXT}:
         return "edf"
-    if not policies <= {layout.POLICY_FIFO, layout.POLICY_RR}:
+    if not policies <= set(layout.WITH_PRIORITY):
         doubts.append(f"jobs of {label} ran under {words}, of which no model is made")
         return "rm"
     priorities = [one.priority for one in force]

@@ -13,9 +13,6 @@ from rclrt_tools.live.threads import Thread
 from rclrt_tools.observe.parts import Part
 from rclrt_tools.trace import NO_DEADLINE, Entry, Records, layout
 
-HAVE_PRIORITY = (layout.POLICY_FIFO, layout.POLICY_RR)
-HAVE_NICE = (layout.POLICY_OTHER, layout.POLICY_BATCH)
-
 
 def to_template(parts: Sequence[Part], running: Mapping[int, Sequence[Thread]]) -> str:
     """Return the file.
@@ -77,9 +74,9 @@ def _in_force(jobs: Records) -> dict[str, str]:
     if policy in (layout.POLICY_UNKNOWN, layout.POLICY_DEADLINE):
         return fields  # The budget of a reservation is not in a trace.
     fields["scheduling_policy"] = layout.word(layout.POLICIES, policy)
-    if policy in HAVE_PRIORITY:
+    if policy in layout.WITH_PRIORITY:
         fields["priority"] = str(int(last["priority"]))
-    elif policy in HAVE_NICE:
+    elif policy in layout.WITH_NICE:
         fields["nice"] = str(int(last["priority"]))
     due = jobs["deadline_ns"]
     relative = int(due[-1] - last["release_ns"]) if due[-1] != NO_DEADLINE else 0

@@ -121,7 +121,7 @@ NEXT_TIME = 1.5
 """Another run may take more: the most of it is assumed to be so many times what was seen."""
 
 OURS = (layout.MODEL_PRIORITY_EVENTS, layout.MODEL_PREEMPTIVE, layout.MODEL_ISOLATED)
-BY_PRIORITY = {layout.POLICY_FIFO, layout.POLICY_RR}
+BY_PRIORITY = set(layout.WITH_PRIORITY)
 NEEDED = np.dtype([(name, np.int64) for name in ("release_ns", "end_ns", "cpu_ns")])
 """The fields of a record that are copied: whole records take five times the memory."""
 

@@ -48,6 +48,13 @@ ORDERINGS = ("unknown", "first_come", "fixed_priority", "edf")
 KINDS = ("unknown", "timer", "subscription", "service", "client", "waitable")
 POLICIES = ("unknown", "other", "batch", "idle", "fifo", "rr", "deadline", "ext")
 POLICIES_OF_LINUX = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
+WITH_PRIORITY = (POLICY_FIFO, POLICY_RR)
+WITH_NICE = (POLICY_OTHER, POLICY_BATCH)
+REAL_TIME = (*WITH_PRIORITY, POLICY_DEADLINE, POLICY_EXT)
+"""What takes the CPU from the fair ones."""
+FAIR = tuple(number for number in range(1, len(POLICIES)) if number not in REAL_TIME)
+PRIORITY_WORDS = tuple(POLICIES[policy] for policy in WITH_PRIORITY)
+NICE_WORDS = tuple(POLICIES[policy] for policy in WITH_NICE)
 
 RECORD = np.dtype(
     [

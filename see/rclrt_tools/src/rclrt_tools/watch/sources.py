@@ -20,17 +20,9 @@ from rclrt_tools.trace.layout import Header, Records, is_sane
 from rclrt_tools.watch.watch import Watch
 
 PAUSE_S = 0.05
-REAL_TIME = (layout.POLICY_FIFO, layout.POLICY_RR, layout.POLICY_DEADLINE, layout.POLICY_EXT)
-"""What may take the CPU from callbacks of the model."""
-
 SETTLES_NS = 300_000_000
 """Records are that old when they are judged: those of other threads are there by then."""
 
-POLICIES = {
-    layout.POLICY_OTHER: os.SCHED_OTHER,
-    layout.POLICY_FIFO: os.SCHED_FIFO,
-    layout.POLICY_RR: os.SCHED_RR,
-}
 LOOKS_IN_A_ROW = 3
 SETTLED_S = 1
 """So long after its begin a thread has the policy that is its own."""
@@ -133,7 +125,7 @@ class Threads:
         for header, thread in list(self._asked):
             # A thread lowers itself for a job before it takes it; another may then take that one.
             asked = of_executor[header]
-            if any(policy not in (layout.POLICY_FIFO, layout.POLICY_RR) for policy, _ in asked):
+            if any(policy not in layout.WITH_PRIORITY for policy, _ in asked):
                 continue
             try:
                 now = os.sched_getscheduler(thread) & ~RESET_ON_FORK
@@ -141,15 +133,12 @@ class Threads:
             except OSError:
                 del self._asked[header, thread]  # It has ended.
                 continue
-            if now in (os.SCHED_FIFO, os.SCHED_RR):
-                # What a job lends or inherits is more, never less than what was asked for.
-                odd = priority < min(priority for _, priority in asked)
-            else:
-                odd = True
+            # What a job lends or inherits is more, never less than what was asked for.
+            odd = now not in URGENT or priority < min(priority for _, priority in asked)
             looks = self._odd.get((header, thread), 0) + 1 if odd else 0
             self._odd[header, thread] = looks
             if looks == LOOKS_IN_A_ROW:
-                word = {os.SCHED_FIFO: "fifo", os.SCHED_RR: "rr"}.get(now, "other")
+                word = layout.POLICIES_OF_LINUX.get(now, str(now))
                 text = f"thread {thread} has {word} {priority}, which no job asked for"
                 tell(header, self._callback[header, thread], text)
 
@@ -267,7 +256,8 @@ class Live:
     def _look_at_stranger(self, follower: Follower, records: Records) -> None:
         """Tell of real-time jobs on the CPUs of the model: no bound counts them."""
         cores = {core for executor in self._watch.system.executors for core in executor.cores}
-        if np.any(np.isin(records["policy"], REAL_TIME) & np.isin(records["cpu"], list(cores))):
+        is_real_time = np.isin(records["policy"], layout.REAL_TIME)
+        if np.any(is_real_time & np.isin(records["cpu"], list(cores))):
             who = f"{follower.process.program} ({follower.process.number})"
             text = "is not in the model, and runs jobs in real time on its CPUs"
             self._watch.foreign("stranger", who, text)
