@@ -94,16 +94,6 @@ def test_slices_are_merged_sample_by_sample() -> None:
     assert measurement.policy == "rm"
 
 
-def test_the_worst_sample_keeps_the_slice_it_was_in() -> None:
-    measurement = Measurement("preemptive")
-    first, second, third = report([8.0]), report([20.0]), report([9.0])
-    for each in (first, second, third):
-        measurement.add(each)
-    assert measurement.worst is not None
-    assert measurement.worst[0] == 20.0
-    assert measurement.worst[1] is second
-
-
 def test_drops_and_misses_of_callbacks_and_of_the_hot_path_are_counted() -> None:
     measurement = Measurement("preemptive")
     callbacks = [callback("A", lost=2, deadline_misses=3), callback("B<A", lost=5)]
@@ -121,7 +111,6 @@ def test_without_a_hot_path_the_response_times_of_timers_count() -> None:
     other = callback("B<A", [[0, 1, 2, 0, 1, 0]])
     measurement.add(report([], [timer, other], hot_path=None))
     assert measurement.latency_ms == [11.0, 15.0]
-    assert measurement.worst is None
 
 
 def test_what_was_really_in_force_is_said_in_words() -> None:

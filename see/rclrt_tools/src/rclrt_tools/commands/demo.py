@@ -115,12 +115,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", type=writable_file, metavar="FILE", help="write the result, schema 1"
     )
     parser.add_argument(
-        "--html",
-        type=writable_file,
-        metavar="FILE",
-        help="write one self-contained page: distributions, and a timeline of the worst instance",
-    )
-    parser.add_argument(
         "--svg", type=writable_file, metavar="FILE", help="write a picture of the table"
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from rclrt_tools.places import me
-from rclrt_tools.reference import environment, page, picture, study, table
+from rclrt_tools.reference import environment, picture, study, table
 from rclrt_tools.reference.environment import PROCESSES_A_CPU, BackgroundLoad
 from rclrt_tools.reference.program import (
     BACKGROUND,
@@ -241,9 +241,6 @@ def demonstrate(arguments: argparse.Namespace, scenario_path: Path, source: Path
     try:
         if arguments.json:
             arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-        if arguments.html:
-            html = page.make_page(title, done.measurements, result, notes)
-            arguments.html.write_text(html, encoding="utf-8")
         if arguments.svg:
             drawn = picture.make_picture(title.split(";")[0], done.measurements, ideal_ms)
             arguments.svg.write_text(drawn, encoding="utf-8")

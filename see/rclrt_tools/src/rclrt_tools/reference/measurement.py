@@ -39,8 +39,6 @@ class Measurement:
     without_room: int = 0
     """Samples that the program could not keep."""
     failure: str = ""
-    worst: tuple[float, Report] | None = None
-    """Latency of the worst sample, ms, and the report of its slice."""
     rmw: str = ""
     reception_stamp: str = "arrival"
     """What the time of reception of a message is with this RMW: "arrival", "take" or "unknown"."""
@@ -60,9 +58,6 @@ class Measurement:
         self._add_findings(report["findings"])
         self._add_callbacks(report)
         self._add_hot_path(report)
-        worst = max(self.latency_ms, default=-1.0)
-        if report["hot_path"] is not None and worst > (self.worst[0] if self.worst else -1.0):
-            self.worst = (worst, report)
 
     def _add_findings(self, findings: list[dict[str, Any]]) -> None:
         self.findings += [finding for finding in findings if finding not in self.findings]
