@@ -35,13 +35,12 @@ Engine::Impl::Impl(Platform & engine_platform, EngineOptions engine_options)
   mutex(platform.make_mutex()),
   timer_thread(options.timer_thread),
   clocks(platform),
-  lanes(options, table, *mutex, clocks),
+  lanes(options, table, *mutex, clocks, static_cast<std::size_t>(platform.usable_cpus())),
   deadlines(options.deadlines),
   life(platform, *mutex),
   lookouts(platform, *mutex, options.waiting),
-  budgets(platform, *mutex, ready, dispatch),
+  budgets(platform, *mutex, ready),
   ready(*options.policy, options.trace_capacity, options.trace_memory.get()),
-  dispatch(static_cast<std::size_t>(engine_platform.usable_cpus())),
   findings(platform, options.on_finding),
   trace(platform, ready.given_up(), kLeftoverRings * options.trace_capacity)
 {
@@ -83,11 +82,11 @@ Engine::~Engine()
 
 // ---- Releases
 
-void Engine::notify(Callback & notified, std::size_t count, Delivery * delivery) noexcept
+bool Engine::notify(Callback & notified, std::size_t count, const Attributes * thread) noexcept
 {
   auto & callback = static_cast<CallbackNode &>(notified);
   if (count == 0) {
-    return;
+    return false;
   }
   const TimePoint now = impl_->platform.now();
   Worker * const publisher = Impl::running_here;
@@ -97,10 +96,10 @@ void Engine::notify(Callback & notified, std::size_t count, Delivery * delivery)
   std::optional<Loan> loan;
   Section section(*impl_->mutex);
   if (callback.removed) {
-    return;
+    return false;
   }
   impl_->inherit_from_publisher(callback);
-  impl_->arrive(callback, now, count, publisher, section, delivery);
+  const bool is_bound = impl_->arrive(callback, now, count, publisher, section, thread);
   const bool asks_the_os =
     impl_->life.runs() && impl_->options.attributes_mode != AttributesMode::kOff;
   const bool may_be_lent =
@@ -113,11 +112,12 @@ void Engine::notify(Callback & notified, std::size_t count, Delivery * delivery)
     lend_to_publisher(*loan, publisher, impl_->platform);
   }
   section.go();
+  return is_bound;
 }
 
-void Engine::Impl::release(
+bool Engine::Impl::release(
   CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count, Worker * running,
-  Section & section, Delivery * delivery) noexcept
+  Section & section, const Attributes * thread) noexcept
 {
   Job job;
   job.release = release;
@@ -140,29 +140,33 @@ void Engine::Impl::release(
   // Until the message is taken, and its stamp read.
   job.is_expected = job.is_expected || (callback.stamps && inherited == kNever);
   job.deadline = callback.deadline(release, inherited);
-  job.found_busy(dispatch.what_is_busy(callback));
-  const bool may_deliver = delivery && callback.inlining;
-  if (ready.release(callback, job, count) && !(may_deliver && deliver(callback, *delivery))) {
-    dispatch.released(callback, section);
+  job.found_busy(callback.queue->lane->what_is_busy(callback));
+  if (!ready.release(callback, job, count)) {
+    return false;
   }
+  const bool is_bound = thread && callback.inlining && bind_inline(callback, *thread);
+  if (!is_bound) {
+    callback.queue->lane->released(callback, section);
+  }
+  return is_bound;
 }
 
 // What a job publishes is not held: it belongs to the time at which that job runs. Nor is anything while nobody spins:
 // then one thread at a time takes what there is in its order.
-void Engine::Impl::arrive(
+bool Engine::Impl::arrive(
   CallbackNode & callback, TimePoint now, std::size_t count, Worker * running, Section & section,
-  Delivery * delivery) noexcept
+  const Attributes * thread) noexcept
 {
   const bool may_wait = !running && !callback.sets_clock && life.runs();
   const bool waits =
     may_wait && !clock_setters.all.empty() &&
     (!held.empty() || (clocks.drive_simulated_timers() && clock_setters.waiting_since() != kNever));
   if (!waits) {
-    release(callback, now, now, count, running, section, delivery);
+    const bool is_bound = release(callback, now, now, count, running, section, thread);
     if (callback.sets_clock && callback.clock_waits_since == kNever) {
       callback.clock_waits_since = now;
     }
-    return;
+    return is_bound;
   }
   if (held.full()) {
     const Held::Arrival oldest = held.pop();
@@ -171,6 +175,7 @@ void Engine::Impl::arrive(
     }
   }
   held.push({&callback, count, now});
+  return false;
 }
 
 bool Engine::Impl::release_held(Section & section) noexcept
@@ -245,7 +250,7 @@ void Engine::Impl::inherit_deadline(std::optional<TimePoint> carried, int64_t st
       return;
     }
     worker.job_demand.deadline = worker.job.deadline;
-    worker.urgency.decide(Dispatch::needs(worker));
+    worker.urgency.decide(worker.needs());
   }
   if (!worker.urgency.is_settled()) {
     worker.urgency.settle_itself();

@@ -5,8 +5,8 @@
 ///
 ///   order/ready.hpp             what is ready and what is next
 ///   threads/worker.hpp          a thread that runs jobs
-///   threads/lanes.hpp           which threads serve which group; which of them sleep, which are coming
-///   threads/dispatch.hpp        which job runs next, and where
+///   threads/dispatch.hpp        a lane: which job runs next, and where; which threads sleep, which are coming
+///   threads/lanes.hpp           which lane serves which group
 ///   threads/settle.hpp          what a thread has in force; changes and wakes threads after the lock
 ///   threads/lookouts.hpp        which thread looks for work before it sleeps
 ///   threads/life.hpp            which threads spin, stop, wait and join
@@ -19,7 +19,7 @@
 /// and this class, by file:
 ///   engine.cpp             releases, and the jobs' deadlines
 ///   order/membership.cpp   groups and callbacks come and go
-///   messages/delivery.cpp  jobs on the thread that brings their work
+///   messages/inline.cpp    jobs on the thread that brings their work
 ///   timers/timers.cpp      timers are armed and released
 ///   threads/refusals.cpp   what the operating system refuses, before anything runs and when a job begins
 ///   threads/spin.cpp       threads start and end
@@ -47,7 +47,6 @@
 #include "order/attribute_table.hpp"
 #include "order/ready.hpp"
 #include "rclrt_core/engine.hpp"
-#include "threads/dispatch.hpp"
 #include "threads/lanes.hpp"
 #include "threads/life.hpp"
 #include "threads/lookouts.hpp"
@@ -81,23 +80,22 @@ public:
 
   // engine.cpp
   /// Under `mutex`. `running`: whose job publishes, or null. A callback without a deadline of its own inherits
-  /// that of the job.
-  void release(
+  /// that of the job. `thread`: see notify(). Returns whether the job is bound to it.
+  bool release(
     CallbackNode & callback, TimePoint release, TimePoint now, std::size_t count, Worker * running,
-    Section & section, Delivery * delivery = nullptr) noexcept;
+    Section & section, const Attributes * thread = nullptr) noexcept;
   /// Releases what has arrived, or keeps it if it has to wait for a clock. Under `mutex`, as the next three.
-  void arrive(
+  bool arrive(
     CallbackNode & callback, TimePoint now, std::size_t count, Worker * running, Section & section,
-    Delivery * delivery) noexcept;
+    const Attributes * thread) noexcept;
   /// Release what waits for no clock any more, at most a few. Returns whether there is more: leave the lock in between.
   bool release_held(Section & section) noexcept;
   void inherit_from_publisher(CallbackNode & callback) noexcept;
   void inherit_deadline(std::optional<TimePoint> carried, int64_t stamp_ns) noexcept;
 
-  // delivery.cpp
+  // inline.cpp
   /// Bind the job that this callback has just got to this thread, if that may run it. Under `mutex`.
-  bool deliver(CallbackNode & callback, Delivery & delivery) noexcept;
-  void run_delivered() noexcept;
+  bool bind_inline(CallbackNode & callback, const Attributes & thread) noexcept;
 
   // timers.cpp; under `mutex`
   void arm(TimerNode & timer, int64_t after_ns, Section & section) noexcept;
@@ -118,9 +116,9 @@ public:
   /// What is bound. Returns whether the job found work.
   bool execute(Worker & worker, Section & section) noexcept;
   /// The user's code and its record. Not under `mutex`.
-  Ran run(Worker & worker) noexcept;
+  void run(Worker & worker) noexcept;
   /// What follows from it. Under `mutex`, which it may leave in between.
-  void end(Worker & worker, const Ran & ran, Section & section) noexcept;
+  void end(Worker & worker, Section & section) noexcept;
   void finish(Worker & worker, bool found_work, Section & section) noexcept;
   /// `timer`: that it covers meanwhile, or null.
   void sleep(Worker & worker, TimePoint until, TimerNode * timer, Section & section) noexcept;
@@ -178,7 +176,6 @@ public:
 
   // ---- Under `mutex`
   Ready ready;
-  Dispatch dispatch;
   ClockSetters clock_setters;
   Held held;
   Worker * timer_driver = nullptr;  // the thread that releases due timers now

@@ -265,9 +265,9 @@ public:
   }
   void until(int64_t ms) { sim.sleep_until(at_ms(ms)); }
   void work(int64_t ms) { sim.work(milliseconds(ms)); }
-  void notify(const std::string & name, std::size_t count = 1, Delivery * delivery = nullptr)
+  bool notify(const std::string & name, std::size_t count = 1, const Attributes * thread = nullptr)
   {
-    engine.notify(*callbacks.at(name), count, delivery);
+    return engine.notify(*callbacks.at(name), count, thread);
   }
   void remove(const std::string & name) { engine.remove(callbacks.at(name)); }
   /// On the calling thread.

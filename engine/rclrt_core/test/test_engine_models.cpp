@@ -372,27 +372,29 @@ TEST(Models, run_one_executes_on_the_calling_thread_most_urgent_first)
   }
 }
 
-TEST(Models, run_one_wakes_for_a_release_and_for_a_timer)
+TEST(Models, run_one_wakes_for_a_release_also_in_a_group_that_has_just_come_and_for_a_timer)
 {
-  EngineOnSim engine(with_model(ExecutionModel::kPreemptive));
-  engine.add(engine.fifo_callback("message", 1, 10));
-  TimerOptions timer = every_ms(20);
-  engine.add_timer(engine.fifo_callback("timer", 1, 10), timer);
-  engine.on_sim([&] {
-    std::unique_ptr<Thread> middleware;
-    engine.start(
-      "middleware", fifo(98),
-      [&] {
-        engine.until(5);
-        engine.notify("message");
-      },
-      &middleware);
-    EXPECT_TRUE(engine.engine.run_one(at_ms(100)));
-    EXPECT_EQ(engine.sim.now(), at_ms(6));
-    EXPECT_TRUE(engine.engine.run_one(at_ms(100)));
-    EXPECT_EQ(engine.sim.now(), at_ms(21));
-    middleware->join();
-  });
+  for (const ExecutionModel execution_model : kModels) {
+    EngineOnSim engine(with_model(execution_model));
+    TimerOptions timer = every_ms(20);
+    engine.add_timer(engine.fifo_callback("timer", 1, 10), timer);
+    engine.on_sim([&] {
+      std::unique_ptr<Thread> middleware;
+      engine.start(
+        "middleware", fifo(98),
+        [&] {
+          engine.until(5);
+          engine.add(engine.fifo_callback("message", 1, 10));
+          engine.notify("message");
+        },
+        &middleware);
+      EXPECT_TRUE(engine.engine.run_one(at_ms(100)));
+      EXPECT_EQ(engine.sim.now(), at_ms(6)) << to_string(execution_model);
+      EXPECT_TRUE(engine.engine.run_one(at_ms(100)));
+      EXPECT_EQ(engine.sim.now(), at_ms(21));
+      middleware->join();
+    });
+  }
 }
 
 TEST(Models, run_one_leaves_jobs_released_after_a_given_one)

@@ -268,9 +268,8 @@ TEST(InlineJobs, what_is_told_of_the_bound_is_not_made_up_under_the_lock_of_the_
   const Attributes none;
   allocations_under_a_lock = 0;
   while (engine.statistics(*callback).over_bound == 0) {
-    {
-      Delivery delivery(&none);
-      engine.notify(*callback, 1, &delivery);
+    if (engine.notify(*callback, 1, &none)) {
+      engine.run_inline();
     }
     // The first may come before the engine spins: it is queued, and so are all that come while it runs.
     std::this_thread::sleep_for(milliseconds(2));
@@ -338,10 +337,12 @@ TEST(InlineJobs, every_job_runs_once_while_spinning_begins_and_ends)
     bringers.emplace_back([&, i] {
       const Attributes none;
       for (int n = 0; n < kEach; ++n) {
-        Delivery delivery(&none);
-        engine.notify(*callbacks[(i + n) % 3], 1, &delivery);
+        const bool is_bound = engine.notify(*callbacks[(i + n) % 3], 1, &none);
         if (n % 500 == 0) {
           engine.stop();  // in the middle of whatever it does
+        }
+        if (is_bound) {
+          engine.run_inline();
         }
       }
     });

@@ -57,8 +57,9 @@ struct InlineScene : EngineOnSim
 
   void bring(const std::string & name, std::size_t count = 1)
   {
-    Delivery delivery(&has);
-    notify(name, count, &delivery);
+    if (notify(name, count, &has)) {
+      engine.run_inline();
+    }
   }
 
   /// `script` on the thread that brings.
@@ -180,7 +181,7 @@ TEST(Inline, a_job_is_queued_where_something_stands_against_it)
     "1000-1100 a inline, 1100-1200 a queued, 1200-1300 a queued");
 }
 
-TEST(Inline, nothing_is_run_in_a_publication_without_a_delivery_nor_in_one_that_may_run_nothing)
+TEST(Inline, nothing_is_bound_in_a_publication_nor_to_a_thread_that_runs_no_jobs)
 {
   InlineScene scene;
   scene.add({"a", microseconds(100)});
@@ -190,12 +191,9 @@ TEST(Inline, nothing_is_run_in_a_publication_without_a_delivery_nor_in_one_that_
       scene.bring("a");
     }
     scene.until(2);
-    scene.notify("a");
-    scene.until(3);
-    Delivery delivery(nullptr);
-    scene.notify("a", 1, &delivery);
+    EXPECT_FALSE(scene.notify("a"));
   });
-  EXPECT_EQ(scene.done, (Lines{"1000-1100 a queued", "2000-2100 a queued", "3000-3100 a queued"}));
+  EXPECT_EQ(scene.done, (Lines{"1000-1100 a queued", "2000-2100 a queued"}));
 }
 
 TEST(Inline, a_job_that_brings_work_runs_none_of_it_on_whichever_thread_it_is)
@@ -214,15 +212,15 @@ TEST(Inline, a_job_that_brings_work_runs_none_of_it_on_whichever_thread_it_is)
   }
 }
 
-TEST(Inline, one_delivery_runs_one_job)
+TEST(Inline, one_job_is_bound_at_a_time)
 {
   InlineScene scene;
   scene.add({"a", microseconds(100)});
   scene.add({"b", microseconds(100)});
   scene.run([&] {
-    Delivery delivery(&scene.has);
-    scene.notify("a", 1, &delivery);
-    scene.notify("b", 1, &delivery);
+    EXPECT_TRUE(scene.notify("a", 1, &scene.has));
+    EXPECT_FALSE(scene.notify("b", 1, &scene.has));
+    scene.engine.run_inline();
   });
   EXPECT_EQ(scene.done, (Lines{"1000-1100 a inline", "1000-1100 b queued"}));
 }
@@ -259,9 +257,8 @@ TEST(Inline, only_one_job_runs_like_that_in_the_process)
     scene.sim.sleep_for(milliseconds(5));
     second = scene.stranger(scene.has, [&] {
       scene.sim.sleep_for(microseconds(200));
-      Delivery delivery(&scene.has);
-      other.notify(*callback, 1, &delivery);
-      scene.notify("b", 1, &delivery);
+      EXPECT_FALSE(other.notify(*callback, 1, &scene.has));
+      EXPECT_FALSE(scene.notify("b", 1, &scene.has));
     });
     scene.bring("a");
     scene.sim.sleep_for(milliseconds(5));

@@ -14,6 +14,7 @@ namespace rclrt_config
 
 using rclrt_core::Attributes;
 using rclrt_core::CallbackOptions;
+using rclrt_core::CpuSet;
 using rclrt_core::EngineOptions;
 using rclrt_core::ExecutionModel;
 using rclrt_core::GroupOptions;
@@ -77,14 +78,6 @@ std::string places(const std::vector<Entry *> & entries)
   return text;
 }
 
-Status validate(
-  const Attributes & attributes, int cpu_count, const std::string & subject,
-  const std::vector<Entry *> & entries)
-{
-  const Status valid = rclrt_core::validate(attributes, cpu_count, subject);
-  return valid.ok() ? valid : Status::error(places(entries) + ": " + valid.message());
-}
-
 /// The budget of the chain that the callback belongs to, if one of its chains has one.
 Status share_budget(const std::vector<Chain> & chains, CallbackOptions * options)
 {
@@ -128,21 +121,18 @@ Status Configuration::apply(CallbackOptions * options)
   for (const Entry * entry : entries) {
     put(entry->changes, &changed);
   }
-  Status valid =
-    validate(changed.attributes, impl_->cpu_count, "callback '" + options->name + "'", entries);
-  if (valid.ok()) {
-    valid = share_budget(impl_->chains, &changed);
-  }
-  if (valid.ok()) {
+  changed.place = places(entries);
+  const Status shared = share_budget(impl_->chains, &changed);
+  if (shared.ok()) {
     *options = std::move(changed);
   }
-  return valid;
+  return shared;
 }
 
-Status Configuration::apply(GroupOptions * options, const std::string & cie_id)
+void Configuration::apply(GroupOptions * options, const std::string & cie_id)
 {
   if (impl_->entries.empty() && impl_->chains.empty()) {
-    return {};
+    return;
   }
   impl_->groups.insert(options->name);
   impl_->nodes.insert(options->name.substr(0, options->name.rfind("/group/")));
@@ -153,7 +143,7 @@ Status Configuration::apply(GroupOptions * options, const std::string & cie_id)
     entries.insert(entries.end(), by_members.begin(), by_members.end());
   }
   if (entries.empty()) {
-    return {};
+    return;
   }
   rclrt_core::Scheduling changed;
   changed.attributes = options->attributes;
@@ -161,13 +151,9 @@ Status Configuration::apply(GroupOptions * options, const std::string & cie_id)
   for (const Entry * entry : entries) {
     put(entry->changes, &changed);
   }
-  const Status valid =
-    validate(changed.attributes, impl_->cpu_count, "group '" + options->name + "'", entries);
-  if (valid.ok()) {
-    options->attributes = changed.attributes;
-    options->budget = changed.budget;
-  }
-  return valid;
+  options->attributes = changed.attributes;
+  options->budget = changed.budget;
+  options->place = places(entries);
 }
 
 Status Configuration::apply(EngineOptions * options)
@@ -221,8 +207,10 @@ std::optional<PriorityKey> Configuration::priority_key() const noexcept
 
 bool Configuration::is_derived(const CallbackOptions & callback, const Attributes & group) const
 {
-  return impl_->priority_key && callback.queue_priority == 0 &&
-         callback.attributes.scheduling_policy == SchedulingPolicy::kUnchanged &&
+  Attributes own = callback.attributes;
+  own.cpu_affinity = CpuSet();
+  own.inherited_by_children = false;
+  return impl_->priority_key && callback.queue_priority == 0 && own == Attributes() &&
          group.scheduling_policy == SchedulingPolicy::kUnchanged;
 }
 

@@ -179,7 +179,6 @@ Status Configuration::parse(
       }
     }
   }
-  impl_->cpu_count = machine.cpu_count;
   append(document.entries, &impl_->entries);
   append(document.nodes, &impl_->order);
   // As rcl merges files: what a later file says of a node takes the place of what an earlier one does, and stays

@@ -30,7 +30,6 @@ struct Configuration::Impl
   bool proof_is_void = false;
   std::vector<rclrt_core::Finding> notes;
   std::vector<NamedThread> cie_threads;
-  int cpu_count = 1;
   std::optional<rclrt_core::Attributes> middleware_thread;
   std::optional<rclrt_core::PriorityKey> priority_key;
   std::optional<DeadlineBackend> deadline_scheduler;

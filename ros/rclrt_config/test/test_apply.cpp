@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 
 #include "machine_of.hpp"
+#include "rclrt_core/engine.hpp"
+#include "rclrt_core/sim_platform.hpp"
 
 namespace rclrt_config
 {
@@ -44,6 +46,19 @@ CallbackOptions applied(const std::vector<std::string> & lines, CallbackOptions 
   const auto status = configuration.apply(&options);
   EXPECT_TRUE(status.ok()) << status.message();
   return options;
+}
+
+/// What an engine on 4 CPUs has against what the file makes of this.
+std::string refusal_of(Configuration & configuration, CallbackOptions options)
+{
+  EXPECT_TRUE(configuration.apply(&options).ok());
+  options.run = [](const rclrt_core::Job &) { return true; };
+  rclrt_core::SimPlatform platform(4);
+  rclrt_core::Engine engine(platform, {});
+  std::shared_ptr<rclrt_core::Group> group;
+  EXPECT_TRUE(engine.add_group({}, &group).ok());
+  std::shared_ptr<rclrt_core::Callback> callback;
+  return engine.add_callback(std::move(options), group, &callback).message();
 }
 
 TEST(Apply, each_field_of_a_callback_arrives)
@@ -187,19 +202,25 @@ TEST(Apply, names_under_a_node_go_on_from_its_name)
   EXPECT_EQ(priority_of("/any/r/subscription/x"), 0);
 }
 
-TEST(Apply, what_is_impossible_only_together_is_told_with_all_places_and_changes_nothing)
+TEST(Apply, what_is_impossible_only_together_is_told_by_the_engine_with_all_places)
 {
   Configuration configuration = parsed(callbacks_file(
     {"/p/timer/*: {scheduling_policy: other, nice: 5}", "/p/timer/x: {priority: 70}"}));
-  CallbackOptions options = callback("/p/timer/x");
-  options.attributes.nice = 0;
-  const auto status = configuration.apply(&options);
   EXPECT_THAT(
-    status.message(), AllOf(
-                        StartsWith("f:6:9 (put over f:5:9): callback '/p/timer/x': "),
-                        HasSubstr("only scheduling_policy fifo and rr have one")));
-  EXPECT_EQ(options.attributes, Attributes());
-  EXPECT_EQ(options.queue_priority, 0);
+    refusal_of(configuration, callback("/p/timer/x")),
+    AllOf(
+      StartsWith("f:6:9 (put over f:5:9): callback '/p/timer/x': "),
+      HasSubstr("only scheduling_policy fifo and rr have one")));
+}
+
+TEST(Apply, whatever_else_the_engine_refuses_is_told_with_the_place_too)
+{
+  Configuration configuration =
+    parsed(callbacks_file({"/p/subscription/x: {relative_deadline: 5ms, deadline_from: "
+                           "source_stamp, clock_error: 5ms}"}));
+  EXPECT_THAT(
+    refusal_of(configuration, callback("/p/subscription/x")),
+    StartsWith("f:5:9: callback '/p/subscription/x': deadline_from source_stamp: a clock_error"));
 }
 
 TEST(Apply, a_field_without_the_policy_it_needs_is_told)
@@ -207,8 +228,7 @@ TEST(Apply, a_field_without_the_policy_it_needs_is_told)
   Configuration configuration =
     parsed(callbacks_file({"/p/timer/x: {nice: 5}", "/p/timer/y: {priority: 5}"}));
   const auto told = [&](const std::string & name) {
-    CallbackOptions options = callback(name);
-    return configuration.apply(&options).message();
+    return refusal_of(configuration, callback(name));
   };
   EXPECT_THAT(
     told("/p/timer/x"),
@@ -226,10 +246,10 @@ TEST(Apply, groups_have_entries_of_their_own)
                       "        /**/group/*: {scheduling_policy: rr, priority: 10}\n"
                       "        /p/group/default: {priority: 11, cpu_affinity: [2]}\n"));
   rclrt_core::GroupOptions options = group("/p/group/default");
-  ASSERT_TRUE(configuration.apply(&options).ok());
+  configuration.apply(&options);
   EXPECT_EQ(to_string(options.attributes), "rr, priority 11, cpu_affinity 2");
   options = group("/q/group/1");
-  ASSERT_TRUE(configuration.apply(&options).ok());
+  configuration.apply(&options);
   EXPECT_EQ(to_string(options.attributes), "rr, priority 10");
 }
 
@@ -241,10 +261,10 @@ TEST(Apply, a_group_has_a_budget_and_the_last_entry_wins)
                "        /p/group/default: {budget: {runtime: 3ms, period: 30ms}}\n"
                "        /p/group/*: {priority: 11, scheduling_policy: fifo}\n"));
   rclrt_core::GroupOptions options = group("/p/group/default");
-  ASSERT_TRUE(configuration.apply(&options).ok());
+  configuration.apply(&options);
   EXPECT_EQ(options.budget, (rclrt_core::Budget{3ms, 30ms, rclrt_core::OnOverrun::kDemote}));
   options = group("/q/group/1");
-  ASSERT_TRUE(configuration.apply(&options).ok());
+  configuration.apply(&options);
   EXPECT_EQ(options.budget, (rclrt_core::Budget{2ms, 20ms, rclrt_core::OnOverrun::kNotify}));
 }
 
@@ -285,10 +305,13 @@ TEST(Apply, a_priority_of_a_group_without_a_policy_is_told)
   Configuration configuration =
     parsed(rclrt_file("      groups: {/p/group/default: {priority: 11}}\n"));
   rclrt_core::GroupOptions options = group("/p/group/default");
+  configuration.apply(&options);
+  rclrt_core::SimPlatform platform(4);
+  rclrt_core::Engine engine(platform, {});
+  std::shared_ptr<rclrt_core::Group> group;
   EXPECT_THAT(
-    configuration.apply(&options).message(),
+    engine.add_group(options, &group).message(),
     AllOf(StartsWith("f:4:16: group '/p/group/default'"), HasSubstr("fifo and rr")));
-  EXPECT_EQ(options.attributes, Attributes());
 }
 
 TEST(Apply, each_field_of_an_executor_arrives)
@@ -373,7 +396,7 @@ TEST(Apply, entries_that_matched_nothing_are_told_with_their_place_and_the_neare
   EXPECT_EQ(configuration.unmatched().size(), 4u);
   rclrt_core::GroupOptions of_p = group("/p/group/default");
   CallbackOptions scan = callback("/p/subscription/scan");
-  ASSERT_TRUE(configuration.apply(&of_p).ok());
+  configuration.apply(&of_p);
   ASSERT_TRUE(configuration.apply(&scan).ok());
   const auto unmatched = configuration.unmatched();
   ASSERT_EQ(unmatched.size(), 3u);
@@ -431,6 +454,9 @@ TEST(Derive, only_what_nobody_gave_a_priority_is_derived)
   given.attributes.scheduling_policy = SchedulingPolicy::kOther;
   EXPECT_FALSE(with.is_derived(given, {}));
   EXPECT_FALSE(with.is_derived(plain, given.attributes)) << "its group has a policy";
+  CallbackOptions odd = plain;
+  odd.attributes.nice = 5;
+  EXPECT_FALSE(with.is_derived(odd, {})) << "the engine has to see that, and to refuse it";
 }
 
 TEST(Derive, what_is_no_timer_inherits_from_the_lowest_on)

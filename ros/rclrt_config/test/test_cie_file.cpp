@@ -27,8 +27,7 @@ const std::vector<CieMember> kScanAndTimer = {
 rclrt_core::Attributes attributes_of(Configuration & configuration, const std::string & cie_id)
 {
   rclrt_core::GroupOptions options = group("/node/group/1");
-  const auto status = configuration.apply(&options, cie_id);
-  EXPECT_TRUE(status.ok()) << status.message();
+  configuration.apply(&options, cie_id);
   return options.attributes;
 }
 

@@ -245,9 +245,8 @@ Status ConfiguredEngine::fit_to_machine(const std::string & subject, Attributes 
 Status ConfiguredEngine::configure_group(
   rclrt_core::GroupOptions * options, const std::string & cie_id)
 {
-  const Status status = configuration_.apply(options, cie_id);
-  return status.ok() ? fit_to_machine("group '" + options->name + "'", &options->attributes)
-                     : status;
+  configuration_.apply(options, cie_id);
+  return fit_to_machine("group '" + options->name + "'", &options->attributes);
 }
 
 Status ConfiguredEngine::remove_group(const std::shared_ptr<Group> & group)

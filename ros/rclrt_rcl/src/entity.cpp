@@ -213,10 +213,10 @@ void Entity::on_middleware(const void * entity, std::size_t count)
   auto & self = *const_cast<Entity *>(static_cast<const Entity *>(entity));
   auto & threads = rclrt_front_end::MiddlewareThreads::instance();
   threads.greet();
-  rclrt_core::Delivery delivery(
-    threads.here());  // around the lock: what it runs, it runs at its end
   const bool may_run = self.local_publishers_ && self.local_publishers_->load() == 0;
-  self.arrived(count, may_run ? &delivery : nullptr);
+  if (rclrt_core::Engine * engine = self.arrived(count, may_run ? threads.here() : nullptr)) {
+    engine->run_inline();  // without the lock
+  }
 }
 
 void Entity::announce(std::size_t count)
@@ -225,18 +225,18 @@ void Entity::announce(std::size_t count)
   arrived(count, nullptr);
 }
 
-void Entity::arrived(std::size_t count, rclrt_core::Delivery * delivery)
+rclrt_core::Engine * Entity::arrived(std::size_t count, const rclrt_core::Attributes * thread)
 {
   std::lock_guard<rclrt_core::Mutex> lock(*ready_mutex_);
-  tell(count, delivery);
+  return tell(count, thread);
 }
 
 // Under `ready_mutex_`.
-void Entity::tell(std::size_t count, rclrt_core::Delivery * delivery)
+rclrt_core::Engine * Entity::tell(std::size_t count, const rclrt_core::Attributes * thread)
 {
   if (listener_.engine) {
-    listener_.engine->notify(*listener_.callback, count, delivery);
-    return;
+    const bool is_bound = listener_.engine->notify(*listener_.callback, count, thread);
+    return is_bound ? listener_.engine : nullptr;
   }
   backlog_ = static_cast<uint32_t>(std::min<std::size_t>(depth_, backlog_ + count));
   if (listener_.on_ready) {
@@ -245,6 +245,7 @@ void Entity::tell(std::size_t count, rclrt_core::Delivery * delivery)
   if (guard_condition_) {
     guard_condition_->trigger();
   }
+  return nullptr;
 }
 
 const rcl_guard_condition_t * Entity::guard_condition(const std::shared_ptr<Context> & context)

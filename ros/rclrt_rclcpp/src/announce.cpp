@@ -41,13 +41,13 @@ struct Slot
   int id = 0;
   Announce announce;
 
-  void operator()(std::size_t count, int of, rclrt_core::Delivery * delivery)
+  rclrt_core::Engine * operator()(std::size_t count, int of, const rclrt_core::Attributes * thread)
   {
-    if (is_parked) {
-      parked += count;
-    } else {
-      announce(count, of, delivery);
+    if (!is_parked) {
+      return announce(count, of, thread);
     }
+    parked += count;
+    return nullptr;
   }
 };
 using Chunk = std::array<Slot, kSlotsInChunk>;
@@ -112,7 +112,8 @@ void use(Token token, const Use & use_announcement)
 
 }  // namespace
 
-void Announce::operator()(std::size_t count, int id, rclrt_core::Delivery * delivery) const
+rclrt_core::Engine * Announce::operator()(
+  std::size_t count, int id, const rclrt_core::Attributes * thread) const
 {
   if (is_intra_process) {
     begin_intra_process_publication();
@@ -121,7 +122,7 @@ void Announce::operator()(std::size_t count, int id, rclrt_core::Delivery * deli
     events->push(count, id);
   }
   const bool may_run = publishers && publishers->load() == 0;
-  engine->notify(*callback, count, may_run ? delivery : nullptr);
+  return engine->notify(*callback, count, may_run ? thread : nullptr) ? engine : nullptr;
 }
 
 Token make_token(const Announce & announce, int id)
@@ -170,9 +171,11 @@ void announce(Token token, std::size_t count) noexcept
 {
   auto & threads = rclrt_front_end::MiddlewareThreads::instance();
   threads.greet();
-  rclrt_core::Delivery delivery(
-    threads.here());  // around the lock: what it runs, it runs at its end
-  use(token, [&](Slot & slot) { slot(count, slot.id, &delivery); });
+  rclrt_core::Engine * engine = nullptr;
+  use(token, [&](Slot & slot) { engine = slot(count, slot.id, threads.here()); });
+  if (engine) {
+    engine->run_inline();  // without the lock
+  }
 }
 
 void announce(Token token, std::size_t count, int id) noexcept

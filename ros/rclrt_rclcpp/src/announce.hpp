@@ -36,8 +36,9 @@ struct Announce
   bool is_intra_process = false;                // of a subscription's queue
   rclrt_front_end::LocalPublishers publishers;  // of a subscription, if they are known
 
-  /// `delivery`: where a job of an inline callback may run; null: nowhere.
-  void operator()(std::size_t count, int id = 0, rclrt_core::Delivery * delivery = nullptr) const;
+  /// `thread`: as for Engine::notify(). Returns the engine that has bound a job to the calling thread, or null.
+  rclrt_core::Engine * operator()(
+    std::size_t count, int id = 0, const rclrt_core::Attributes * thread = nullptr) const;
 };
 
 /// Stands for an announcement, with an entity's id, while it may be called. Given to the middleware as the

@@ -72,7 +72,7 @@ struct Scheduling
   /// Its jobs advance a clock of Engine::add_clock(). While one of them waits or runs, and timers follow such a clock,
   /// what arrives from outside of the engine's jobs is held back: the timers that the clock makes due come first.
   bool sets_clock = false;
-  /// Not 0: the thread that brings the work may run it itself (see Delivery), because the callback takes no longer
+  /// Not 0: the thread that brings the work may run it itself (see Engine::notify()), because the callback takes no longer
   /// than this, waits for nothing, and neither creates nor destroys entities. Not for timers, and only in a group that
   /// is mutually exclusive.
   Duration inline_bound{0};
@@ -94,6 +94,8 @@ struct CallbackOptions : Scheduling
   std::function<bool(const Job &)> run;
   /// Bound on waiting jobs, normally the QoS depth. At least 1.
   uint32_t depth = 1;
+  /// Where a file says some of this, e.g. "robot.yaml:5:9": what is refused is told with that place.
+  std::string place{};
 };
 
 /// Counters of one callback since it was added. They only grow.

@@ -11,7 +11,7 @@
 ///
 /// Invariants, all under one mutex with priority inheritance. Under it run no callback and no other user code
 /// but the clocks of add_clock() and Policy::rank(), no call of the middleware, no wake-up (but see
-/// Wakes::add_again()), no allocation, no change of a thread's attributes, and nothing that waits for another
+/// Section::wake()), no allocation, no change of a thread's attributes, and nothing that waits for another
 /// process:
 /// - a group is in its lane's queue if and only if it has a waiting job and room to run it;
 /// - a job is bound to a thread only when that thread asks, so the most urgent goes first however
@@ -71,8 +71,6 @@ struct WaitingReport
   std::vector<Keeper> keepers;
   bool is_group_busy = false;
 };
-
-class Delivery;
 
 class Engine
 {
@@ -135,8 +133,19 @@ public:
   // ---- Releases
 
   /// `count` units of work have arrived. Real-time safe: one lock, no allocation, at most one thread out of
-  /// sleep (see Publication). `delivery`: may run the job of an inline callback.
-  void notify(Callback & callback, std::size_t count = 1, Delivery * delivery = nullptr) noexcept;
+  /// sleep (see Publication).
+  void notify(Callback & callback, std::size_t count = 1) noexcept
+  {
+    static_cast<void>(notify(callback, count, nullptr));
+  }
+  /// By a thread of the middleware that brings work. `thread`: what the OS has in force on it; null: it runs no jobs.
+  /// May bind one job of a callback with an `inline_bound` to the calling thread: docs/decisions/engine.md#13-inline says
+  /// when. Inside a job or a Publication it binds none. Returns whether it has bound one. Then the thread has to leave all
+  /// its locks and to call run_inline().
+  [[nodiscard]] bool notify(
+    Callback & callback, std::size_t count, const Attributes * thread) noexcept;
+  /// Runs the job that notify() has bound to the calling thread. Until then spin() does not return.
+  void run_inline() noexcept;
 
   // ---- Timers: errors when the callback is no timer of this engine
 
@@ -217,34 +226,6 @@ public:
 
 private:
   std::unique_ptr<Impl> impl_;
-};
-
-/// A delivery: a call by a thread of the middleware that brings work. notify() may bind one job of a callback with an
-/// `inline_bound` to it; the end of the delivery runs that job. So put it around all locks of the caller.
-/// docs/decisions/engine.md#13-inline says when a job is bound. Inside a job or a Publication none is.
-///
-/// Belongs to the calling thread. Real-time safe, but for the job.
-class Delivery
-{
-public:
-  /// `thread`: what the OS has in force on the calling thread; must outlive the delivery. Null: no job is bound to it.
-  explicit Delivery(const Attributes * thread) noexcept : thread_(thread) {}
-  ~Delivery()
-  {
-    if (engine_) {
-      run();
-    }
-  }
-  Delivery(const Delivery &) = delete;
-  Delivery & operator=(const Delivery &) = delete;
-
-private:
-  friend class Engine::Impl;
-
-  void run() noexcept;
-
-  const Attributes * const thread_;
-  Engine::Impl * engine_ = nullptr;  ///< whose courier has a job
 };
 
 }  // namespace rclrt_core

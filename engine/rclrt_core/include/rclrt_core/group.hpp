@@ -31,6 +31,7 @@ struct GroupOptions
   /// CPU time of the jobs of all callbacks of the group together: when it is used up, all of them are demoted. Then no
   /// callback of it may have a budget of its own, be inline or ask for SCHED_DEADLINE.
   Budget budget{};
+  std::string place{};  ///< as in CallbackOptions; forgotten once the group is there
 };
 
 class Group

@@ -49,7 +49,7 @@ struct Job
 /// callback publishes inherit this job's deadline.
 const Job * current_job() noexcept;
 
-/// Whether the calling thread is the middleware's and runs a job all the same (see Delivery).
+/// Whether the calling thread is the middleware's and runs a job all the same (see Engine::run_inline()).
 bool runs_inline() noexcept;
 
 /// The deadline of that job, for a message it is about to publish; kNever if there is none. For fan-in

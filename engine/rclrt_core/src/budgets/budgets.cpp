@@ -210,13 +210,13 @@ void Budgets::renew(BudgetNode & node, TimePoint end, Section & section) noexcep
   // A job that waits is as urgent as it was.
   for (const CallbackNode * member : node.members) {
     if (!member->backlog.empty()) {
-      dispatch_.released(*member, section);
+      member->queue->lane->released(*member, section);
     }
   }
   if (node.group) {
     for (GroupQueue * queue : {node.group->queue.get(), node.group->timer_queue.get()}) {
       if (queue && !queue->callbacks.empty()) {
-        dispatch_.released(queue->first(), section);
+        queue->lane->released(queue->first(), section);
       }
     }
   }
@@ -229,7 +229,7 @@ void Budgets::follow(Worker & worker, Section & section) noexcept
   if (is_demoted == std::exchange(worker.runs_demoted, is_demoted) || worker.is_left_alone) {
     return;
   }
-  worker.urgency.decide(Dispatch::needs(worker));
+  worker.urgency.decide(worker.needs());
   section.settle(worker);
 }
 

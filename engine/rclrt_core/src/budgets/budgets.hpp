@@ -79,8 +79,8 @@ struct BudgetNode
 class Budgets
 {
 public:
-  Budgets(Platform & platform, Mutex & mutex, Ready & ready, Dispatch & dispatch)
-  : platform_(platform), mutex_(mutex), ready_(ready), dispatch_(dispatch)
+  Budgets(Platform & platform, Mutex & mutex, Ready & ready)
+  : platform_(platform), mutex_(mutex), ready_(ready)
   {
   }
 
@@ -142,7 +142,6 @@ private:
   Platform & platform_;
   Mutex & mutex_;
   Ready & ready_;
-  Dispatch & dispatch_;
 
   // Under the lock for configuration.
   std::unique_ptr<Thread> thread_;

@@ -17,8 +17,7 @@ namespace
 struct Here
 {
   int depth = 0;
-  uint32_t forks = 0;  // of this process, when the publication began
-  Wakes wakes;
+  uint32_t forks = 0;              // of this process, when the publication began
   Worker * publisher = nullptr;    // a worker of an engine that was lent something
   Platform * raised_on = nullptr;  // a thread that is not an engine's; `before` is what it had
   Attributes before;
@@ -90,8 +89,6 @@ void lend_to_publisher(const Loan & loan, Worker * publisher, Platform & platfor
   }
 }
 
-void wake_after_publication(Wakes & wakes) noexcept { here.wakes.take_over(wakes); }
-
 Publication::Publication() noexcept
 {
   if (here.depth++ == 0) {
@@ -105,12 +102,12 @@ Publication::~Publication()
     return;
   }
   if (here.forks != count_forks()) {  // in a child: these threads are its parent's
-    here.wakes = Wakes();
+    Section::forget_all();
     here.publisher = nullptr;
   }
   // The thread is as urgent as the most urgent it wakes: none preempts it before all are awake.
-  here.wakes.settle();
-  here.wakes.wake_all();
+  Section::settle_all();
+  Section::wake_all();
   if (Worker * const publisher = std::exchange(here.publisher, nullptr)) {
     publisher->urgency.give_back();
   }

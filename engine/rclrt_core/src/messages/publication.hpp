@@ -18,8 +18,6 @@ bool publishes_here() noexcept;
 /// publication ends. `publisher`: the worker whose thread this is, or null. Not under an engine's lock. At most one
 /// change of attributes, the first time also two calls to read them.
 void lend_to_publisher(const Loan & loan, Worker * publisher, Platform & platform) noexcept;
-/// Wake these when the publication ends.
-void wake_after_publication(Wakes & wakes) noexcept;
 
 /// Deadlines that count from the stamp of a message: what the engine does with rclrt_core/message_stamp.hpp.
 

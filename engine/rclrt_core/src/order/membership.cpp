@@ -19,6 +19,12 @@ constexpr std::size_t kMaxFormer = 1024;
 // Threads of a reentrant group, on however few CPUs: a callback may wait for what another of its group does.
 constexpr std::size_t kMinReentrantParallelism = 2;
 
+template <typename Options>
+std::string subject_of(const char * kind, const Options & options)
+{
+  return (options.place.empty() ? "" : options.place + ": ") + kind + " '" + options.name + "'";
+}
+
 Status validate_stamps(const CallbackOptions & options, const std::string & subject)
 {
   const std::string from = subject + ": deadline_from " + to_string(options.deadline_from);
@@ -54,9 +60,10 @@ Status validate_stamps(const CallbackOptions & options, const std::string & subj
                " ns: then stamps order nothing; synchronise the clocks, or use release");
 }
 
-Status validate(const CallbackOptions & options, const TimerOptions * timer, int cpu_count)
+Status validate(
+  const CallbackOptions & options, const TimerOptions * timer, int cpu_count,
+  const std::string & subject)
 {
-  const std::string subject = "callback '" + options.name + "'";
   if (options.name.empty()) {
     return Status::error("callback without a name; give CallbackOptions::name");
   }
@@ -133,27 +140,26 @@ Status refuse_two_budgets(const AttributesEntry & asked, const std::string & sub
 
 Status Engine::add_group(GroupOptions group_options, std::shared_ptr<Group> * group)
 {
-  const Status valid = validate(
-    group_options.attributes, impl_->platform.cpu_count(), "group '" + group_options.name + "'");
+  const std::string subject = subject_of("group", group_options);
+  const Status valid = validate(group_options.attributes, impl_->platform.cpu_count(), subject);
   if (!valid.ok()) {
     return valid;
   }
-  const Status budget =
-    rclrt_core::validate(group_options.budget, "group '" + group_options.name + "'");
+  const Status budget = rclrt_core::validate(group_options.budget, subject);
   if (!budget.ok()) {
     return budget;
   }
   if (group_options.parallelism > kMaxParallelism) {
     return Status::error(
-      "group '" + group_options.name + "': parallelism " +
-      std::to_string(group_options.parallelism) + " is more than " +
+      subject + ": parallelism " + std::to_string(group_options.parallelism) + " is more than " +
       std::to_string(kMaxParallelism));
   }
+  group_options.place = {};
   auto node = std::make_shared<GroupNode>(std::move(group_options), impl_.get());
   node->parallelism =
     node->options().parallelism != 0
       ? node->options().parallelism
-      : static_cast<uint32_t>(std::max(impl_->dispatch.cpus(), kMinReentrantParallelism));
+      : static_cast<uint32_t>(std::max(impl_->lanes.cpus(), kMinReentrantParallelism));
   if (node->options().budget.exists()) {
     node->budget = std::make_shared<BudgetNode>(*node, node->options().budget);
   }
@@ -221,7 +227,8 @@ Status Engine::Impl::add_callback(
   CallbackOptions callback_options, const TimerOptions * timer,
   const std::shared_ptr<Group> & group, std::shared_ptr<Callback> * callback)
 {
-  const Status valid = validate(callback_options, timer, platform.cpu_count());
+  const std::string subject = subject_of("callback", callback_options);
+  const Status valid = validate(callback_options, timer, platform.cpu_count(), subject);
   if (!valid.ok()) {
     return valid;
   }
@@ -230,7 +237,6 @@ Status Engine::Impl::add_callback(
     callback_options.overrun_rule.value_or(OverrunRule::kQueueAll) != OverrunRule::kQueueAll) {
     callback_options.depth = 1;
   }
-  const std::string subject = "callback '" + callback_options.name + "'";
   const auto group_node = std::static_pointer_cast<GroupNode>(group);
   const Lock configuration_lock(*configuration);
   if (!group_node || group_node->engine != this || !group_node->known) {

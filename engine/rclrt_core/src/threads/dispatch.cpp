@@ -26,59 +26,90 @@ bool has_exactly(const Worker & worker, const Demand & needed) noexcept
                                   (decided.attributes == needed.attributes || is_like));
 }
 
-void Dispatch::released(const CallbackNode & callback, Section & section) noexcept
+namespace
 {
-  if (callback.queue->in_lane.is_linked()) {
-    send_for(*callback.queue->lane, callback, section);
-  } else if (Worker * const runner = callback.queue->group->runner) {
-    lend(*runner, section);
+
+constexpr std::size_t kMaxLook = 64;
+
+// Urgency is lent, CPUs are not.
+void add(const GroupQueue & waits, const Worker & to, Demand * needed) noexcept
+{
+  const Demand waiting = waits.first().demand();
+  const bool can_be_lent = !waiting.attributes->is_ext() || to.has_slot;
+  if (can_be_lent && outranks(waiting, *needed)) {
+    needed->attributes = waiting.attributes;
+    needed->deadline = waiting.deadline;
   }
 }
 
-rclrt_job_wait Dispatch::what_is_busy(const CallbackNode & callback) const noexcept
+// To the thread that runs a job, if it needs more by now.
+void lend(Worker & runner, Section & section) noexcept
 {
-  if (!callback.queue->group->has_room()) {
-    return RCLRT_WAITED_FOR_GROUP;
+  if (runner.is_left_alone) {
+    return;
   }
-  const Lane & lane = *callback.queue->lane;
-  const bool is_for_releaser = releaser_ && releaser_->lane == &lane && lane.ready.empty();
-  const bool any_sleeps = ((!lane.idle.empty() || is_for_releaser) && !lane.is_full()) ||
-                          (visitor_ && visitor_->sleeping);
-  return any_sleeps ? RCLRT_WAITED_FOR_NOTHING : RCLRT_WAITED_FOR_THREAD;
-}
-
-void Dispatch::ready_again(GroupQueue & queue, Section & section) noexcept
-{
-  send_for(*queue.lane, queue.first(), section);
-}
-
-void Dispatch::begin(Lane & lane, Section & section) noexcept
-{
-  for (const GroupQueue & queue : lane.ready) {
-    send_for(lane, queue.first(), section);
+  const Demand needed = runner.needs();
+  if (outranks(needed, runner.urgency.decided())) {
+    runner.urgency.decide(needed);
+    section.settle(runner);
   }
 }
 
-void Dispatch::send_for(Lane & lane, const CallbackNode & callback, Section & section) noexcept
+// All threads are busy or on their way, and none of these suffices: one that waits for a CPU with too little
+// urgency is lent more, since whoever runs now is no more urgent than it should be.
+void lend_to_coming(Lane & lane, const Demand & wanted, Section & section) noexcept
 {
-  wake_one(lane, callback, section);
-  // Threads that suffice do not depend on the thread that was to wake them.
-  const Demand wanted = callback.demand();
+  if (lane.coming_for(wanted) > 0) {
+    return;
+  }
   for (Worker & worker : lane.coming) {
-    if (suffices(worker, wanted)) {
-      wake_too(worker, section);
+    if (!worker.is_left_alone && (!wanted.attributes->is_ext() || worker.has_slot)) {
+      worker.urgency.decide(wanted);
+      section.settle(worker);
+      return;
     }
   }
 }
 
+// Whether the threads on their way will take all there is, and those that suffice for `wanted` all of its like.
+// More than one a CPU need not be coming: the first that arrives sends for the next, and the notifying thread is
+// spared the wake-up.
+bool enough_are_coming(const Lane & lane, const CallbackNode & callback) noexcept
+{
+  if (lane.coming.empty()) {
+    return false;
+  }
+  const Demand wanted = callback.demand();
+  if (callback.is_short()) {
+    return lane.coming_for(wanted) > 0;
+  }
+  if (lane.coming.size() < std::min(lane.ready.size(), lane.cpus)) {
+    return false;
+  }
+  const std::size_t able = lane.coming_for(wanted);
+  std::size_t waiting = 0;
+  std::size_t looked_at = 0;
+  for (const GroupQueue & queue : lane.ready) {
+    const Demand demand = queue.first().demand();
+    // The others are less urgent still.
+    if (
+      outranks(wanted, demand) || waiting > able || waiting == lane.cpus || looked_at == kMaxLook) {
+      break;
+    }
+    waiting += same_cpus(demand, wanted) ? 1 : 0;
+    ++looked_at;
+  }
+  return able > 0 && able >= waiting;
+}
+
 // Wake a sleeper, unless enough are coming. A reentrant group may have more work than one: whoever takes a job
 // sends for the next.
-bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Section & section) noexcept
+bool wake_one(Lane & lane, const CallbackNode & callback, Section & section) noexcept
 {
   const Demand wanted = callback.demand();
   if (lane.idle.empty()) {
-    if (visitor_) {
-      make_come(*visitor_, section);
+    if (lane.visitor) {
+      make_come(*lane.visitor, section);
     }
     lend_to_coming(lane, wanted, section);
     if (lane.spinner && lane.spinner->callback) {
@@ -102,54 +133,20 @@ bool Dispatch::wake_one(Lane & lane, const CallbackNode & callback, Section & se
   return true;
 }
 
-// Whether the threads on their way will take all there is, and those that suffice for `wanted` all of its like.
-// More than one a CPU need not be coming: the first that arrives sends for the next, and the notifying thread is
-// spared the wake-up.
-bool Dispatch::enough_are_coming(const Lane & lane, const CallbackNode & callback) const noexcept
+void send_for(Lane & lane, const CallbackNode & callback, Section & section) noexcept
 {
-  if (lane.coming.empty()) {
-    return false;
-  }
+  wake_one(lane, callback, section);
+  // Threads that suffice do not depend on the thread that was to wake them.
   const Demand wanted = callback.demand();
-  if (callback.is_short()) {
-    return lane.coming_for(wanted) > 0;
-  }
-  if (lane.coming.size() < std::min(lane.ready.size(), cpus_)) {
-    return false;
-  }
-  const std::size_t able = lane.coming_for(wanted);
-  std::size_t waiting = 0;
-  std::size_t looked_at = 0;
-  for (const GroupQueue & queue : lane.ready) {
-    const Demand demand = queue.first().demand();
-    // The others are less urgent still.
-    if (outranks(wanted, demand) || waiting > able || waiting == cpus_ || looked_at == kMaxLook) {
-      break;
-    }
-    waiting += same_cpus(demand, wanted) ? 1 : 0;
-    ++looked_at;
-  }
-  return able > 0 && able >= waiting;
-}
-
-// All threads are busy or on their way, and none of these suffices: one that waits for a CPU with too little
-// urgency is lent more, since whoever runs now is no more urgent than it should be.
-void Dispatch::lend_to_coming(Lane & lane, const Demand & wanted, Section & section) noexcept
-{
-  if (lane.coming_for(wanted) > 0) {
-    return;
-  }
   for (Worker & worker : lane.coming) {
-    if (!worker.is_left_alone && (!wanted.attributes->is_ext() || worker.has_slot)) {
-      worker.urgency.decide(wanted);
-      section.settle(worker);
-      return;
+    if (suffices(worker, wanted)) {
+      wake_too(worker, section);
     }
   }
 }
 
 // Whether one of the threads that come will take this group. Each of them takes one group, the most urgent first.
-bool Dispatch::is_served(const Lane & lane, const GroupQueue & queue) noexcept
+bool is_served(const Lane & lane, const GroupQueue & queue) noexcept
 {
   const Demand needed = queue.first().demand();
   std::size_t able = lane.coming_for(needed);
@@ -162,7 +159,7 @@ bool Dispatch::is_served(const Lane & lane, const GroupQueue & queue) noexcept
 // The first group of which `is_it` holds. Of one more group than there are threads coming, that of is_served() does
 // not hold.
 template <typename Predicate>
-GroupQueue * Dispatch::find(Lane & lane, const Predicate & is_it) noexcept
+GroupQueue * find(Lane & lane, const Predicate & is_it) noexcept
 {
   std::size_t left = std::min(lane.coming.size() + 1, kMaxLook);
   for (GroupQueue & queue : lane.ready) {
@@ -176,67 +173,9 @@ GroupQueue * Dispatch::find(Lane & lane, const Predicate & is_it) noexcept
   return nullptr;
 }
 
-// A job that may run elsewhere is left to a thread that is on its way there: the worker that asks would have to go
-// there and wait for that CPU, too.
-CallbackNode * Dispatch::next_for(const Worker & worker) const noexcept
-{
-  Lane & lane = *worker.lane;
-  if (lane.is_full()) {
-    return nullptr;
-  }
-  GroupQueue * const queue = find(lane, [&](const GroupQueue & ready) {
-    return worker.is_left_alone || same_cpus(ready.first().demand(), worker.urgency.decided()) ||
-           !is_served(lane, ready);
-  });
-  return queue ? &queue->first() : nullptr;
-}
-
-void Dispatch::taken(Worker & worker, Section & section) noexcept
-{
-  Lane & lane = *worker.lane;
-  ++lane.running;
-  give_back_by_coming(lane, section);
-  if (lane.ready.empty()) {
-    return;
-  }
-  const GroupQueue * const next =
-    find(lane, [&lane](const GroupQueue & queue) { return !is_served(lane, queue); });
-  if (next && wake_one(lane, next->first(), section)) {
-    return;
-  }
-  // The others depend on their wakers. A waker that has come to the word is about to make the system call, and another
-  // call for each thread would be too much. But the waker may have lost its CPU in between, and nobody knows how urgent
-  // it is. So this thread also wakes the one that will take the most urgent job which waits.
-  const Demand waiting = lane.ready.begin()->first().demand();
-  bool is_served = false;
-  for (Worker & coming : lane.coming) {
-    const bool is_not_told = coming.word.load(std::memory_order_relaxed) == Worker::kAsleep;
-    const bool is_for_the_first = !is_served && suffices(coming, waiting);
-    is_served |= is_for_the_first;
-    if (is_not_told || is_for_the_first) {
-      wake_too(coming, section);
-    }
-  }
-}
-
-// A worker of the lane asks for the next job itself. The courier does not, and threads that came meanwhile may have found
-// no place.
-void Dispatch::ended(Worker & worker, Section & section) noexcept
-{
-  if (worker.lane) {
-    --worker.lane->running;
-  } else if (Lane * const lane = std::exchange(worker.place, nullptr)) {
-    --lane->running;
-    lane->has_courier = false;
-    if (!lane->ready.empty()) {
-      send_for(*lane, lane->ready.begin()->first(), section);
-    }
-  }
-}
-
 // The most urgent job has just been taken: a thread that comes for it goes for the next one, and must not preempt
 // for nothing until then. If there is no room in `section`, the next one to arrive does the rest.
-void Dispatch::give_back_by_coming(Lane & lane, Section & section) noexcept
+void give_back_by_coming(Lane & lane, Section & section) noexcept
 {
   const TimePoint next =
     lane.ready.empty() ? kNever : lane.ready.begin()->first().demand().deadline;
@@ -253,45 +192,243 @@ void Dispatch::give_back_by_coming(Lane & lane, Section & section) noexcept
   }
 }
 
-// Urgency is lent, CPUs are not.
-void Dispatch::add(const GroupQueue & waits, const Worker & to, Demand * needed) noexcept
-{
-  const Demand waiting = waits.first().demand();
-  const bool can_be_lent = !waiting.attributes->is_ext() || to.has_slot;
-  if (can_be_lent && outranks(waiting, *needed)) {
-    needed->attributes = waiting.attributes;
-    needed->deadline = waiting.deadline;
-  }
-}
+}  // namespace
 
-Demand Dispatch::needs(const Worker & worker) noexcept
+Demand Worker::needs() const noexcept
 {
-  Demand needed = worker.job_demand;
-  if (worker.callback->is_demoted()) {
-    needed.attributes = worker.callback->budget->background;
+  Demand needed = job_demand;
+  if (callback->is_demoted()) {
+    needed.attributes = callback->budget->background;
     needed.deadline = kNever;
   }
-  const GroupNode & group = *worker.callback->queue->group;
+  const GroupNode & group = *callback->queue->group;
   for (const GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
-    if (group.runner == &worker && queue && !queue->callbacks.empty()) {
-      add(*queue, worker, &needed);
+    if (group.runner == this && queue && !queue->callbacks.empty()) {
+      add(*queue, *this, &needed);
     }
   }
-  if (worker.lane && worker.lane->spinner == &worker && !worker.lane->ready.empty()) {
-    add(*worker.lane->ready.begin(), worker, &needed);
+  if (lane && lane->spinner == this && !lane->ready.empty()) {
+    add(*lane->ready.begin(), *this, &needed);
   }
   return needed;
 }
 
-void Dispatch::lend(Worker & runner, Section & section) noexcept
+void Lane::released(const CallbackNode & callback, Section & section) noexcept
 {
-  if (runner.is_left_alone) {
+  if (callback.queue->in_lane.is_linked()) {
+    send_for(*this, callback, section);
+  } else if (Worker * const runner = callback.queue->group->runner) {
+    lend(*runner, section);
+  }
+}
+
+rclrt_job_wait Lane::what_is_busy(const CallbackNode & callback) const noexcept
+{
+  if (!callback.queue->group->has_room()) {
+    return RCLRT_WAITED_FOR_GROUP;
+  }
+  const bool is_for_releaser = has_releaser && ready.empty();
+  const bool any_sleeps =
+    ((!idle.empty() || is_for_releaser) && !is_full()) || (visitor && visitor->sleeping);
+  return any_sleeps ? RCLRT_WAITED_FOR_NOTHING : RCLRT_WAITED_FOR_THREAD;
+}
+
+void Lane::begin(Section & section) noexcept
+{
+  for (const GroupQueue & queue : ready) {
+    send_for(*this, queue.first(), section);
+  }
+}
+
+// A job that may run elsewhere is left to a thread that is on its way there: the worker that asks would have to go
+// there and wait for that CPU, too.
+CallbackNode * Lane::next_for(const Worker & worker) noexcept
+{
+  if (is_full()) {
+    return nullptr;
+  }
+  GroupQueue * const queue = find(*this, [&](const GroupQueue & next) {
+    return worker.is_left_alone || same_cpus(next.first().demand(), worker.urgency.decided()) ||
+           !is_served(*this, next);
+  });
+  return queue ? &queue->first() : nullptr;
+}
+
+void Lane::taken(Section & section) noexcept
+{
+  ++running;
+  give_back_by_coming(*this, section);
+  if (ready.empty()) {
     return;
   }
-  const Demand needed = needs(runner);
-  if (outranks(needed, runner.urgency.decided())) {
-    runner.urgency.decide(needed);
-    section.settle(runner);
+  const GroupQueue * const next =
+    find(*this, [this](const GroupQueue & queue) { return !is_served(*this, queue); });
+  if (next && wake_one(*this, next->first(), section)) {
+    return;
+  }
+  // The others depend on their wakers. A waker that has come to the word is about to make the system call, and another
+  // call for each thread would be too much. But the waker may have lost its CPU in between, and nobody knows how urgent
+  // it is. So this thread also wakes the one that will take the most urgent job which waits.
+  const Demand waiting = ready.begin()->first().demand();
+  bool is_served = false;
+  for (Worker & worker : coming) {
+    const bool is_not_told = worker.word.load(std::memory_order_relaxed) == Worker::kAsleep;
+    const bool is_for_the_first = !is_served && suffices(worker, waiting);
+    is_served |= is_for_the_first;
+    if (is_not_told || is_for_the_first) {
+      wake_too(worker, section);
+    }
+  }
+}
+
+void Lane::taken_by(Worker & courier) noexcept
+{
+  courier.place = this;
+  ++running;
+  has_courier = true;
+}
+
+// A worker of the lane asks for the next job itself. The courier does not, and threads that came meanwhile may have found
+// no place.
+void Lane::ended(Worker & worker, Section & section) noexcept
+{
+  if (worker.lane) {
+    --worker.lane->running;
+  } else if (Lane * const lane = std::exchange(worker.place, nullptr)) {
+    --lane->running;
+    lane->has_courier = false;
+    if (!lane->ready.empty()) {
+      send_for(*lane, lane->ready.begin()->first(), section);
+    }
+  }
+}
+
+std::size_t Lane::coming_for(const Demand & needed) const noexcept
+{
+  return static_cast<std::size_t>(std::count_if(
+    coming.begin(), coming.end(),
+    [&needed](const Worker & worker) { return suffices(worker, needed); }));
+}
+
+// One that looks for work needs no waking. Else the warmest thread that has the attributes already; if none has, the
+// coldest one, so that the warm ones keep theirs and a steady load needs no scheduling calls. Those that cover a timer come
+// last.
+Worker & Lane::choose(const Demand & wanted) noexcept
+{
+  const auto looking = std::find_if(idle.begin(), idle.end(), [&wanted](const Worker & worker) {
+    return worker.looks.load(std::memory_order_relaxed) &&
+           same_cpus(worker.urgency.decided(), wanted) &&
+           (!wanted.attributes->is_ext() || worker.has_slot);
+  });
+  if (looking != idle.end()) {
+    return *looking;
+  }
+  // A thread without a slot takes an ext job only if none with a slot is left.
+  const bool needs_slot = wanted.attributes->is_ext();
+  for (const bool covers : {false, true}) {
+    const auto ready_made = std::find_if(idle.begin(), idle.end(), [&](const Worker & worker) {
+      return covers == (worker.covers != nullptr) &&
+             worker.urgency.decided().attributes == wanted.attributes &&
+             same_cpus(worker.urgency.decided(), wanted);
+    });
+    if (ready_made != idle.end()) {
+      return *ready_made;
+    }
+    const auto coldest = std::find_if(idle.rbegin(), idle.rend(), [&](const Worker & worker) {
+      return covers == (worker.covers != nullptr) && (!needs_slot || worker.has_slot);
+    });
+    if (coldest != idle.rend()) {
+      return *coldest;
+    }
+  }
+  return idle.back();
+}
+
+void take_from_sleep(Worker & worker, const Urgency & urgency, Section & section) noexcept
+{
+  if (worker.covers) {
+    worker.lane->clocks->uncover(worker, section);
+  }
+  worker.sleeping = false;
+  worker.waker = Section::owner();
+  worker.woken_for = urgency;
+  if (worker.lane) {
+    worker.lane->idle.erase(worker.lane->idle.iterator_to(worker));
+    worker.lane->coming.push_back(worker);
+  }
+  section.wake(worker);
+}
+
+// Whoever took it from sleep may have lost its CPU to a thread of middle urgency, before it woke the worker or
+// between the store and the system call: this thread does so too.
+void wake_too(Worker & worker, Section & section) noexcept
+{
+  if (!worker.waker) {
+    section.settle(
+      worker);  // it changes itself, and may have lost its CPU before that: see Engine::Impl::become()
+    return;
+  }
+  if (worker.waker == Section::owner()) {
+    return;
+  }
+  worker.waker = Section::owner();
+  if (worker.lane) {
+    section.set(worker.lane->clocks->alarm);
+  }
+  uint32_t expected = Worker::kAsleep;
+  // Release: the thread that finds the word changed sees what was decided for the worker under the lock. If it is not
+  // kAsleep any more there is nothing to say: the word of its first waker stands.
+  worker.word.compare_exchange_strong(
+    expected, Worker::kAwakeAndHeld, std::memory_order_release, std::memory_order_relaxed);
+  section.wake_again(worker);
+}
+
+void make_come(Worker & worker, Section & section) noexcept
+{
+  if (worker.sleeping) {
+    take_from_sleep(worker, Urgency{UINT32_MAX}, section);
+  } else {
+    wake_too(worker, section);
+  }
+}
+
+void lie_down(Worker & worker) noexcept
+{
+  uint32_t expected = Worker::kAwakeAndHeld;
+  // Acquire, if it fails: pairs with the store of the thread that held it and may not touch the worker any more.
+  // The other stores are relaxed: published by the unlock, before anybody can find the worker.
+  const bool is_held = worker.word.compare_exchange_strong(
+    expected, Worker::kAsleep, std::memory_order_acquire, std::memory_order_acquire);
+  if (is_held) {
+    worker.waker = &worker;  // whoever
+  } else {
+    worker.word.store(Worker::kAsleep, std::memory_order_relaxed);
+  }
+  worker.sleeping = !is_held;
+  if (worker.lane && is_held) {
+    worker.lane->coming.push_back(worker);
+  } else if (worker.lane) {
+    worker.lane->idle.push_front(worker);
+  }
+}
+
+void wake_up(Worker & worker) noexcept
+{
+  Lane::Workers * list = nullptr;
+  if (worker.sleeping) {  // the time is up and nobody has taken the worker: it takes itself
+    worker.sleeping = false;
+    worker.word.store(Worker::kAwake, std::memory_order_relaxed);  // under the lock
+    list = worker.lane ? &worker.lane->idle : nullptr;
+  } else {
+    list = worker.lane ? &worker.lane->coming : nullptr;
+    // If the time is up and its waker has not woken it yet, the worker does not wait for that.
+    uint32_t expected = Worker::kAsleep;
+    worker.word.compare_exchange_strong(
+      expected, Worker::kAwakeAndHeld, std::memory_order_acquire, std::memory_order_acquire);
+  }
+  worker.waker = nullptr;
+  if (list) {
+    list->erase(list->iterator_to(worker));
   }
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Which job may run next, and on which thread: a lane brings together what is ready (ready.hpp) and the threads that
-/// serve it (lanes.hpp). Everything here is called under the engine's lock and makes no system call: what threads are to
-/// have is decided, and settled by the caller when it has left the lock.
+/// serve it. Everything here is called under the engine's lock and makes no system call: what threads are to have is
+/// decided, and settled by the caller when it has left the lock.
 ///
 /// Rules, kept by every function:
 /// - as many threads are coming as there are groups with work, or one for each CPU; for short jobs that ask for nothing one
@@ -14,81 +14,93 @@
 /// - the thread that takes a job sends for the next one (taken()).
 ///
 /// Cost, with t threads in the lane and c of them coming (c is about the number of CPUs): released() O(t), the
-/// others O(t + c * c); at most kMaxLook ready groups are looked at, however many there are.
+/// others O(t + c * c); at most 64 ready groups are looked at, however many there are.
+///
+/// Which threads of a lane sleep, and which are on their way:
+///
+///            take_from_sleep()              wake_up()               rest in sleep()
+///   asleep -------------------> coming --------------------> running --------------> asleep
+///   (Lane::idle)                (Lane::coming)                (on no list)
+///
+/// The thread that takes a worker from sleep does so under the engine's lock, and wakes it when it has left
+/// that lock. Until then the worker is on its list, and *held*: it is on no other list and its thread does not
+/// end. A thread that needs the worker sooner, because the first waker may have lost its CPU, wakes it too
+/// (wake_too()). model/hand_over.pml checks these steps in every interleaving.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <boost/intrusive/list.hpp>
 #include <cstddef>
-#include <list>
-#include <memory>
-#include <vector>
+#include <string>
 
-#include "threads/lanes.hpp"
+#include "rclrt_core/engine.hpp"
+#include "threads/arrivals.hpp"
+#include "threads/worker.hpp"
 
 namespace rclrt_core
 {
 
-class Dispatch
+class TimerClocks;
+
+/// An ordered queue of groups with work, and the threads that serve it.
+struct Lane
 {
-public:
-  explicit Dispatch(std::size_t cpus) : cpus_(cpus) {}
+  using Workers = intrusive::list<
+    Worker, intrusive::member_hook<Worker, intrusive::list_member_hook<>, &Worker::in_lane>>;
 
-  std::size_t cpus() const noexcept { return cpus_; }
-  /// A thread of the user, the visitor, that runs jobs of any lane while it sleeps here; null: none.
-  void set_visitor(Worker * visitor) noexcept { visitor_ = visitor; }
-  /// This worker, which has nothing to do yet, releases timers; null: nobody does.
-  void set_releaser(const Worker * releaser) noexcept { releaser_ = releaser; }
+  std::string name;
+  const AttributesEntry * first_rest = nullptr;  // until its threads have run something
+  ReadyGroups ready;
+  Workers idle;    // last in, first out: the thread that ran last has the warmest caches
+  Workers coming;  // taken from sleep and not yet asking for work, or held
+  Worker * spinner = nullptr;   // the one thread of the priority_events model, while it spins
+  std::size_t parallelism = 0;  // of all its groups together
+  std::size_t running = 0;      // threads that run a job of it, the courier included
+  bool has_courier = false;     // the courier is one of them: it takes the place of a thread
+  Arrivals arrivals;
+  /// The sleeper that looks for work, or else the last one to lie down. Its gaps count.
+  Worker * lookout = nullptr;
+  std::size_t covering = 0;   // threads of it that cover a timer
+  bool has_releaser = false;  // one of them, which has nothing to do yet, releases timers
+  Worker * visitor =
+    nullptr;             // a thread of the user that runs jobs of any lane while it sleeps here
+  std::size_t cpus = 0;  // of the engine; never changes, nor does the next one
+  TimerClocks * clocks = nullptr;
+  /// Written under both locks of the engine, or by a thread that ends; read under `configuration`: a thread
+  /// that has ended and is not counted out yet only costs a new lane.
+  std::atomic<std::size_t> threads{0};
 
-  /// What a job of this callback would have to wait for, as rclrt_job_wait.
+  /// The courier has taken the last place: a thread that comes takes no job.
+  bool is_full() const noexcept { return has_courier && running >= places(); }
+  /// The one thread of the priority_events model is not counted.
+  std::size_t places() const noexcept { return std::max<std::size_t>(1, threads); }
+  /// How many of those that come can do the work of one with `needed`. O(n) in them.
+  std::size_t coming_for(const Demand & needed) const noexcept;
+  /// The sleeper for a job that asks for this. There is one. O(n) in the sleepers.
+  Worker & choose(const Demand & wanted) noexcept;
+
+  /// What a job of this callback, which is of this lane, would have to wait for.
   rclrt_job_wait what_is_busy(const CallbackNode & callback) const noexcept;
   /// A job of this callback has been released, or its group is ready again.
   void released(const CallbackNode & callback, Section & section) noexcept;
-  /// The group is ready again: finds a thread for its first callback.
-  void ready_again(GroupQueue & queue, Section & section) noexcept;
   /// Threads begin to take jobs: send for those that wait already. O(n) in them.
-  void begin(Lane & lane, Section & section) noexcept;
-  /// The callback whose job the worker runs next; null: none.
-  CallbackNode * next_for(const Worker & worker) const noexcept;
-  /// What the visitor is to take: the most urgent of all lanes, among jobs released before this number. O(n) in the
-  /// waiting callbacks.
-  static CallbackNode * next_before(std::list<Lane> & lanes, uint64_t before_sequence) noexcept;
-  /// The worker has taken a job.
-  void taken(Worker & worker, Section & section) noexcept;
-  /// The worker has ended it.
-  void ended(Worker & worker, Section & section) noexcept;
-
-  /// Whether the thread that has brought a job of this callback, with attributes of this level, may run it at once: the
-  /// job is first of all that could run now, nothing that the OS prefers runs, and a thread of the lane has nothing
-  /// to do. O(n) in threads and lanes.
-  bool may_be_inline(
-    const CallbackNode & callback, uint32_t level, const std::list<Lane> & lanes,
-    const std::vector<std::shared_ptr<Worker>> & workers) const noexcept;
-  /// It has taken the job: it has the place of a thread of the lane until the job has ended.
-  static void taken_by(Worker & courier, const CallbackNode & callback) noexcept;
-
-  /// What the worker needs for the job it runs: what that job asks for, or what the most urgent job asks for that
-  /// waits for the end of it, because it is of the same exclusive group or because there is no other thread. A demoted
-  /// job asks for nothing.
-  static Demand needs(const Worker & worker) noexcept;
-
-private:
-  static constexpr std::size_t kMaxLook = 64;
-
-  void send_for(Lane & lane, const CallbackNode & callback, Section & section) noexcept;
-  bool wake_one(Lane & lane, const CallbackNode & callback, Section & section) noexcept;
-  bool enough_are_coming(const Lane & lane, const CallbackNode & callback) const noexcept;
-  static void lend_to_coming(Lane & lane, const Demand & wanted, Section & section) noexcept;
-  static bool is_served(const Lane & lane, const GroupQueue & queue) noexcept;
-  template <typename Predicate>
-  static GroupQueue * find(Lane & lane, const Predicate & is_it) noexcept;
-  static void add(const GroupQueue & waits, const Worker & to, Demand * needed) noexcept;
-  /// To the thread that runs a job, if it needs more by now.
-  static void lend(Worker & runner, Section & section) noexcept;
-  static void give_back_by_coming(Lane & lane, Section & section) noexcept;
-
-  const std::size_t cpus_;
-  Worker * visitor_ = nullptr;
-  const Worker * releaser_ = nullptr;
+  void begin(Section & section) noexcept;
+  /// The callback whose job the worker, which is of this lane, runs next; null: none.
+  CallbackNode * next_for(const Worker & worker) noexcept;
+  /// A worker of this lane has taken a job.
+  void taken(Section & section) noexcept;
+  /// The courier has taken one: it has the place of a thread of the lane until that job has ended.
+  void taken_by(Worker & courier) noexcept;
+  /// A worker of any lane, or the courier, has ended its job.
+  static void ended(Worker & worker, Section & section) noexcept;
 };
+
+/// From asleep to coming; on the list of the caller's thread from here on.
+void take_from_sleep(Worker & worker, const Urgency & urgency, Section & section) noexcept;
+/// It comes already, but whoever was to wake it may have lost its CPU: the caller wakes it too.
+void wake_too(Worker & worker, Section & section) noexcept;
+/// A worker that is not one of several comes, whether it sleeps or is on its way.
+void make_come(Worker & worker, Section & section) noexcept;
 
 }  // namespace rclrt_core

@@ -285,7 +285,7 @@ bool Engine::Impl::decide_less(Worker & worker, const ThreadUrgency::Outcome & r
         });
       }
       is_less = worker.job_demand != asked;
-      worker.urgency.decide(is_less ? Dispatch::needs(worker) : asked);
+      worker.urgency.decide(is_less ? worker.needs() : asked);
     }
   }
   if (is_told) {

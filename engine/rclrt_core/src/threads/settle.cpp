@@ -13,6 +13,22 @@
 
 namespace rclrt_core
 {
+namespace
+{
+
+constexpr std::size_t kMaxAgain = 16;
+
+// What the calling thread has to wake. Its own thread only reads and writes these.
+thread_local Worker * first_to_wake =
+  nullptr;  // taken from sleep; the next is Worker::next_to_wake
+thread_local struct
+{
+  Platform * platform;
+  const std::atomic<uint32_t> * word;
+} again[kMaxAgain];  // whose word has changed already; the first `again_count` of them
+thread_local std::size_t again_count = 0;
+
+}  // namespace
 
 ThreadUrgency::ThreadUrgency(
   Platform & platform, Mutex & engine_mutex, const AttributesEntry & nothing)
@@ -270,9 +286,10 @@ void ThreadUrgency::give_back() noexcept
 }
 
 // Behind all that are at least as urgent.
-void Wakes::add(Worker & worker) noexcept
+void Section::wake(Worker & worker) noexcept
 {
-  Worker ** place = &first_;
+  wakes_ = true;
+  Worker ** place = &first_to_wake;
   while (*place && !more_urgent(worker.woken_for, (*place)->woken_for)) {
     place = &(*place)->next_to_wake;
   }
@@ -280,44 +297,33 @@ void Wakes::add(Worker & worker) noexcept
   *place = &worker;
 }
 
-void Wakes::add_again(Platform & platform, const std::atomic<uint32_t> & word) noexcept
+void Section::wake(Platform & platform, const std::atomic<uint32_t> & word) noexcept
 {
-  if (again_count_ < kMaxAgain) {
-    again_[again_count_++] = {&platform, &word};
+  wakes_ = true;
+  if (again_count < kMaxAgain) {
+    again[again_count++] = {&platform, &word};
   } else {
     platform.wake_one(word);  // rather too early than never
   }
 }
 
-void Wakes::take_over(Wakes & other) noexcept
+// Those taken from sleep are held: they and their engines still exist.
+void Section::settle_all() noexcept
 {
-  for (Worker * next = std::exchange(other.first_, nullptr); next;) {
-    Worker & worker = *next;
-    next = worker.next_to_wake;
-    add(worker);
-  }
-  for (std::size_t i = 0; i < other.again_count_; ++i) {
-    add_again(*other.again_[i].platform, *other.again_[i].word);
-  }
-  other.again_count_ = 0;
-}
-
-void Wakes::settle() noexcept
-{
-  for (Worker * worker = first_; worker; worker = worker->next_to_wake) {
+  for (Worker * worker = first_to_wake; worker; worker = worker->next_to_wake) {
     if (!worker->urgency.is_settled()) {
       worker->urgency.settle();
     }
   }
 }
 
-void Wakes::wake_all() noexcept
+void Section::wake_all() noexcept
 {
-  for (std::size_t i = 0; i < again_count_; ++i) {
-    again_[i].platform->wake_one(*again_[i].word);
+  for (std::size_t i = 0; i < again_count; ++i) {
+    again[i].platform->wake_one(*again[i].word);
   }
-  again_count_ = 0;
-  for (Worker * next = std::exchange(first_, nullptr); next;) {
+  again_count = 0;
+  for (Worker * next = std::exchange(first_to_wake, nullptr); next;) {
     Worker & worker = *next;
     next = worker.next_to_wake;
     // From the store on the worker may run, end and be gone.
@@ -328,6 +334,12 @@ void Wakes::wake_all() noexcept
   }
 }
 
+void Section::forget_all() noexcept
+{
+  first_to_wake = nullptr;
+  again_count = 0;
+}
+
 const void * Section::owner() noexcept
 {
   static thread_local char here;
@@ -336,7 +348,7 @@ const void * Section::owner() noexcept
 
 void Section::wake_again(Worker & worker) noexcept
 {
-  wakes_.add_again(worker.platform, worker.word);
+  wake(worker.platform, worker.word);
   settle(worker);
 }
 
@@ -364,14 +376,12 @@ void Section::go() noexcept
     worker->urgency.settle();
   }
   to_settle_.clear();
-  if (wakes_.empty()) {
+  if (!std::exchange(wakes_, false)) {
     return;
   }
-  wakes_.settle();
-  if (publishes_here()) {
-    wake_after_publication(wakes_);
-  } else {
-    wakes_.wake_all();
+  settle_all();
+  if (!publishes_here()) {
+    wake_all();
   }
 }
 

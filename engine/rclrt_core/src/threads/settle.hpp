@@ -161,36 +161,9 @@ private:
   int strays_ = 0;  ///< looks in a row at which it had other CPUs, at most 2
 };
 
-/// Workers to wake, by one thread. Trivial to destroy, so that a thread-local one needs no allocation.
-class Wakes
-{
-public:
-  bool empty() const noexcept { return !first_ && again_count_ == 0; }
-  /// A worker that has been taken from sleep. The most urgent one is woken first.
-  void add(Worker & worker) noexcept;
-  /// One that another list holds, and that has got the word to go. It may be gone when it is woken: the kernel only
-  /// compares the address of the word and never reads through it.
-  void add_again(Platform & platform, const std::atomic<uint32_t> & word) noexcept;
-  void take_over(Wakes & other) noexcept;
-  /// Settle those taken from sleep: as they are held, they and their engine still exist.
-  void settle() noexcept;
-  void wake_all() noexcept;
-
-private:
-  struct Again
-  {
-    Platform * platform;
-    const std::atomic<uint32_t> * word;
-  };
-  static constexpr std::size_t kMaxAgain = 16;
-
-  Worker * first_ = nullptr;
-  Again again_[kMaxAgain];  // the first again_count_ of them
-  std::size_t again_count_ = 0;
-};
-
 /// A section of the engine's lock, and what its thread has to do when it has left it: threads to change, threads to
-/// wake. Belongs to one thread; filled under the lock.
+/// wake. Belongs to one thread; filled under the lock. Each thread has one list of those that it has to wake: while it
+/// publishes, several sections fill that.
 class Section
 {
 public:
@@ -214,20 +187,23 @@ public:
   void unlock() noexcept;
   /// Without the lock: settle all; then wake all, or leave that to the thread's Publication.
   void go() noexcept;
+  /// Settles, then wakes all on the list of the calling thread, which holds no engine's lock.
+  static void settle_all() noexcept;
+  static void wake_all() noexcept;
+  /// Empties the list, in the child of a fork: the threads do not exist there.
+  static void forget_all() noexcept;
 
   /// Tells whose sections they are: one value a thread.
   static const void * owner() noexcept;
-  /// A worker that has been taken from sleep.
-  void wake(Worker & worker) noexcept { wakes_.add(worker); }
+  /// A worker that has been taken from sleep. The most urgent one is woken first.
+  void wake(Worker & worker) noexcept;
   /// A worker that another list holds, and that has got the word to go.
   void wake_again(Worker & worker) noexcept;
   /// A worker of which something has been decided.
   void settle(Worker & worker) noexcept;
-  /// A thread that sleeps on this word, which has changed.
-  void wake(Platform & platform, const std::atomic<uint32_t> & word) noexcept
-  {
-    wakes_.add_again(platform, word);
-  }
+  /// A thread that sleeps on this word, which has changed. It may be gone when it is woken: the kernel only compares the
+  /// address of the word and never reads through it.
+  void wake(Platform & platform, const std::atomic<uint32_t> & word) noexcept;
   /// The alarm has to be set, or another thread that has to set it may have lost its CPU.
   void set(TimerAlarm & alarm) noexcept { alarm_ = &alarm; }
   /// Whether there is room for so many more to settle. If not, leave the lock and begin anew.
@@ -239,7 +215,7 @@ private:
   static constexpr std::size_t kMax = 24;
 
   TimerAlarm * alarm_ = nullptr;
-  Wakes wakes_;
+  bool wakes_ = false;  ///< it has put something on its thread's list
   boost::container::static_vector<std::shared_ptr<Worker>, kMax> to_settle_;
 };
 

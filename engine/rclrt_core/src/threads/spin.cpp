@@ -276,7 +276,7 @@ Status Engine::spin()
         make_come(*impl_->timer_driver, section);
       }
       for (Lane & lane : impl_->lanes.all()) {
-        impl_->dispatch.begin(lane, section);
+        lane.begin(section);
       }
     }
     if (here) {
@@ -312,7 +312,7 @@ void Engine::Impl::stop() noexcept
         take_from_sleep(worker, {}, section);
       }
     };
-    for (const auto & worker : life.workers()) {  // O(n^2) in those that sleep: see Wakes::add()
+    for (const auto & worker : life.workers()) {  // O(n^2) in those that sleep: see Section::wake()
       wake(*worker);
     }
     wake(*visitor);
@@ -324,39 +324,17 @@ void Engine::Impl::stop() noexcept
   life.wake_who_spins();
 }
 
-CallbackNode * Dispatch::next_before(std::list<Lane> & lanes, uint64_t before_sequence) noexcept
-{
-  CallbackNode * best = nullptr;
-  for (Lane & lane : lanes) {
-    for (GroupQueue & queue : lane.ready) {
-      for (CallbackNode & callback : queue.callbacks) {
-        if (best && !more_urgent(callback.urgency, best->urgency)) {
-          break;  // neither this nor any later one of the queue
-        }
-        if (callback.has_waited_since_before(before_sequence)) {
-          best = &callback;
-          break;
-        }
-      }
-      if (best && before_sequence == UINT64_MAX) {
-        break;  // the first is the most urgent of the lane
-      }
-    }
-  }
-  return best;
-}
-
 bool Engine::run_one(TimePoint until, uint64_t before_sequence)
 {
   Worker & worker = *impl_->visitor;
   bool ran = false;
   Section section(*impl_->mutex);
   worker.thread_id.store(impl_->platform.current_thread(), std::memory_order_relaxed);
-  impl_->dispatch.set_visitor(&worker);
+  impl_->lanes.set_visitor(&worker);
   impl_->timer_driver = &worker;
   while (!ran && !impl_->life.is_stopped()) {
     impl_->release_all_due(section);
-    if (CallbackNode * const best = Dispatch::next_before(impl_->lanes.all(), before_sequence)) {
+    if (CallbackNode * const best = impl_->lanes.next_before(before_sequence)) {
       impl_->bind(worker, *best);
       const bool goes_without = worker.callback->attributes != &impl_->table.nothing() ||
                                 worker.callback->cpus != &impl_->table.nothing();
@@ -376,7 +354,7 @@ bool Engine::run_one(TimePoint until, uint64_t before_sequence)
       break;
     }
   }
-  impl_->dispatch.set_visitor(nullptr);
+  impl_->lanes.set_visitor(nullptr);
   impl_->timer_driver = nullptr;
   return ran;
 }

@@ -138,7 +138,7 @@ void Engine::Impl::bind(Worker & worker, CallbackNode & callback) noexcept
     worker.job_demand = {&table.nothing(), &table.nothing()};
   }
   if (!worker.is_left_alone) {
-    worker.urgency.decide(Dispatch::needs(worker));
+    worker.urgency.decide(worker.needs());
   }
 }
 
@@ -161,7 +161,7 @@ void Engine::Impl::handle_exception(const Callback & callback) noexcept
 bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
 {
   if (worker.lane) {
-    dispatch.taken(worker, section);
+    worker.lane->taken(section);
     section.set(clocks.alarm);  // also if another thread has decided that: before the job runs
   }
   if (worker.callback->budget) {
@@ -170,18 +170,18 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
   section.unlock();
   settle(worker);
   section.go();
-  const Ran ran = run(worker);
+  run(worker);
   section.enter();
-  end(worker, ran, section);
+  end(worker, section);
   // Equals take turns: it does not go on while a thread that covers a timer waits for its CPU.
   const bool looks = worker.lane && clocks.alarm.is_used() && !life.is_stopped();
-  if (looks && clocks[kSteadyClock].queue.next_ns() <= nanoseconds_of(ran.end)) {
+  if (looks && clocks[kSteadyClock].queue.next_ns() <= nanoseconds_of(worker.job_end)) {
     release_covered(worker, section);
   }
-  return ran.outcome != RCLRT_JOB_EMPTY;
+  return worker.job_outcome != RCLRT_JOB_EMPTY;
 }
 
-Ran Engine::Impl::run(Worker & worker) noexcept
+void Engine::Impl::run(Worker & worker) noexcept
 {
   const CallbackNode & callback = *worker.callback;
   worker.outer = std::exchange(running_here, &worker);
@@ -193,46 +193,44 @@ Ran Engine::Impl::run(Worker & worker) noexcept
   if (callback.budget) {
     worker.charged_to_ns.store(platform.cpu_time_ns(thread), std::memory_order_relaxed);
   }
-  const TimePoint start = platform.now();
-  rclrt_job_outcome outcome = RCLRT_JOB_DONE;
+  worker.job_start = platform.now();
   try {
-    outcome = callback.run(worker.job) ? RCLRT_JOB_DONE : RCLRT_JOB_EMPTY;
+    worker.job_outcome = callback.run(worker.job) ? RCLRT_JOB_DONE : RCLRT_JOB_EMPTY;
   } catch (...) {
-    outcome = RCLRT_JOB_EXCEPTION;
+    worker.job_outcome = RCLRT_JOB_EXCEPTION;
     handle_exception(callback);
   }
-  const TimePoint end = platform.now();
-  const CpuUse use = is_metered ? platform.read_meter(meter) : CpuUse{true, -1, -1};
+  worker.job_end = platform.now();
+  worker.job_use = is_metered ? platform.read_meter(meter) : CpuUse{true, -1, -1};
   running_here = worker.outer;
-  const int64_t thread_cpu_ns = callback.budget ? platform.cpu_time_ns(thread) : -1;
-  const Ran ran{outcome, start, end, use, thread_cpu_ns};
+  worker.job_end_cpu_ns = callback.budget ? platform.cpu_time_ns(thread) : -1;
   if (is_traced) {
-    worker.ring.push(record_of(worker, ran, cpu));
+    worker.ring.push(record_of(worker, cpu));
   }
   worker.jobs.fetch_add(1, std::memory_order_relaxed);
-  return ran;
 }
 
-void Engine::Impl::end(Worker & worker, const Ran & ran, Section & section) noexcept
+void Engine::Impl::end(Worker & worker, Section & section) noexcept
 {
-  const rclrt_job_outcome outcome = ran.outcome;
+  const rclrt_job_outcome outcome = worker.job_outcome;
   CallbackStatistics & statistics = worker.callback->statistics;
   const bool is_run = outcome == RCLRT_JOB_DONE || outcome == RCLRT_JOB_EXCEPTION;
-  worker.callback->keep_usual(ran.end - ran.start);
+  worker.callback->keep_usual(worker.job_end - worker.job_start);
   statistics.executed += is_run ? 1 : 0;
   statistics.skipped += outcome == RCLRT_JOB_SKIPPED ? 1 : 0;
   statistics.empty += outcome == RCLRT_JOB_EMPTY ? 1 : 0;
   statistics.exceptions += outcome == RCLRT_JOB_EXCEPTION ? 1 : 0;
-  if (!ran.use.has_kept) {
+  if (!worker.job_use.has_kept) {
     worker.callback->measured_jobs = kMeasuredJobs;
   } else if (worker.callback->measured_jobs > 0) {
     --worker.callback->measured_jobs;
   }
   if (is_run) {
-    statistics.deadline_misses += ran.end > worker.job.deadline ? 1 : 0;
-    statistics.max_response = std::max(statistics.max_response, ran.end - worker.job.release);
+    statistics.deadline_misses += worker.job_end > worker.job.deadline ? 1 : 0;
+    statistics.max_response =
+      std::max(statistics.max_response, worker.job_end - worker.job.release);
   }
-  const bool is_over_budget = worker.callback->budget && budgets.end(worker, ran.thread_cpu_ns);
+  const bool is_over_budget = worker.callback->budget && budgets.end(worker, worker.job_end_cpu_ns);
   const auto refused_stamp = worker.callback->stamps
                                ? std::exchange(worker.callback->stamps->untold, std::nullopt)
                                : std::nullopt;
@@ -267,7 +265,7 @@ void Engine::Impl::finish(Worker & worker, bool found_work, Section & section) n
   CallbackNode & callback = *worker.callback;
   GroupNode & group = *callback.queue->group;
   ready.finish(callback);
-  dispatch.ended(worker, section);
+  Lane::ended(worker, section);
   // What the job has taken waits for a job that hands it on; the newest of a callback stands for all it took.
   if (worker.handed_on) {
     hand_on(callback);
@@ -283,7 +281,7 @@ void Engine::Impl::finish(Worker & worker, bool found_work, Section & section) n
   // The worker asks for the next job of its own lane itself.
   for (GroupQueue * queue : {group.queue.get(), group.timer_queue.get()}) {
     if (queue && queue->in_lane.is_linked() && queue->lane != worker.lane) {
-      dispatch.ready_again(*queue, section);
+      queue->lane->released(queue->first(), section);
     }
   }
 }
@@ -314,15 +312,15 @@ void Engine::Impl::work(Worker & worker) noexcept
         section.enter();
         continue;
       }
-      CallbackNode * const next = life.runs() && worker.lane ? dispatch.next_for(worker) : nullptr;
+      CallbackNode * const next =
+        life.runs() && worker.lane ? worker.lane->next_for(worker) : nullptr;
       if (next && gives_way(worker, *next)) {
         worker.cannot_lower = become(worker, next->demand(), section) != 0;
         continue;  // another job may be the most urgent one by now
       }
       const bool is_idle = !next && life.runs();
       TimerNode * const timer =
-        is_idle ? clocks.to_cover(worker, dispatch.cpus(), worker.ran_timer && !is_refused)
-                : nullptr;
+        is_idle ? clocks.to_cover(worker, lanes.cpus(), worker.ran_timer && !is_refused) : nullptr;
       const Demand needed =
         timer ? Demand{timer->callback->attributes, timer->callback->cpus} : Demand();
       if (timer && !has_exactly(worker, needed)) {

@@ -48,6 +48,10 @@ struct Worker : std::enable_shared_from_this<Worker>
   void wait(TimePoint until) const noexcept;
   /// Under the lock: its job brings together what its group has taken.
   void fan_in() noexcept;
+  /// Under the lock: what it needs for the job it runs: what that job asks for, or what the most urgent job asks for that
+  /// waits for the end of it, because it is of the same exclusive group or because there is no other thread. A demoted
+  /// job asks for nothing.
+  Demand needs() const noexcept;
 
   Engine::Impl & engine;
   Platform & platform;
@@ -81,7 +85,13 @@ struct Worker : std::enable_shared_from_this<Worker>
   std::shared_ptr<CallbackNode> callback;  // whose job it runs
   Worker * outer = nullptr;  // whose job has called this one, by run_one(); of the worker's thread
   Job job;
-  Demand job_demand;                // what that job asks for
+  Demand job_demand;  // what that job asks for
+  // What became of the job when it had run. The worker's thread alone touches these five.
+  rclrt_job_outcome job_outcome = RCLRT_JOB_DONE;
+  TimePoint job_start{};
+  TimePoint job_end{};
+  CpuUse job_use{};
+  int64_t job_end_cpu_ns = -1;      // CPU time of the thread then; -1: the callback has no budget
   TimePoint own_deadline = kNever;  // of the job, apart from fan-in
   bool handed_on = false;  // the job has released or published something; of the worker's thread
   // The message that the job has taken. The worker's thread alone touches it, like the next one.
@@ -109,16 +119,6 @@ struct Worker : std::enable_shared_from_this<Worker>
   /// release. The worker waits for it with acquire: it sees what was done before the store. A worker that
   /// finds itself held goes to sleep as one that is coming, not as an idle one.
   std::atomic<uint32_t> word{kAsleep};
-};
-
-/// A job that has been run.
-struct Ran
-{
-  rclrt_job_outcome outcome;
-  TimePoint start;
-  TimePoint end;
-  CpuUse use;
-  int64_t thread_cpu_ns;  ///< of the thread at the end; -1: the callback has no budget
 };
 
 /// One that keeps what it has, come what may, is as good as it gets.

@@ -93,9 +93,9 @@ void Engine::Impl::release_covered(Worker & worker, Section & section) noexcept
   // On its way to a job: no other thread is sent for what it releases.
   worker.lane->coming.push_back(worker);
   for (bool more = true; more;) {
-    dispatch.set_releaser(&worker);
+    worker.lane->has_releaser = true;
     more = release_due(clocks[kSteadyClock], section, &worker);
-    dispatch.set_releaser(nullptr);
+    worker.lane->has_releaser = false;
     if (more) {
       section.leave();
       section.enter();
@@ -136,9 +136,9 @@ bool Engine::Impl::release_due(ClockState & clock, Section & section, Worker * w
       last.release = latest;
       last.ready = now;
       last.cause = RCLRT_CAUSE_TIMER;
-      last.found_busy(dispatch.what_is_busy(callback));
+      last.found_busy(callback.queue->lane->what_is_busy(callback));
       ready.release_late(callback, last, Duration(timer->period_ns), missed + 1);
-      dispatch.released(callback, section);
+      callback.queue->lane->released(callback, section);
     } else {
       Job first;
       first.release = latest - Duration(timer->period_ns) * static_cast<int64_t>(missed);

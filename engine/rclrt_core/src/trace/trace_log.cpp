@@ -10,18 +10,19 @@
 namespace rclrt_core
 {
 
-rclrt_job_record record_of(const Worker & worker, const Ran & ran, int cpu) noexcept
+rclrt_job_record record_of(const Worker & worker, int cpu) noexcept
 {
   rclrt_job_record record = record_of(worker.job, *worker.callback);
-  record.start_ns = nanoseconds_of(ran.start);
-  record.end_ns = nanoseconds_of(ran.end);
+  const CpuUse & use = worker.job_use;
+  record.start_ns = nanoseconds_of(worker.job_start);
+  record.end_ns = nanoseconds_of(worker.job_end);
   record.thread = static_cast<uint32_t>(worker.thread_id.load(std::memory_order_relaxed));
-  record.preemptions = ran.use.preemptions;
+  record.preemptions = use.preemptions;
   record.cpu = static_cast<uint16_t>(cpu);
-  record.cpu_ns = ran.use.has_kept ? record.end_ns - record.start_ns : ran.use.cpu_ns;
+  record.cpu_ns = use.has_kept ? record.end_ns - record.start_ns : use.cpu_ns;
   record.publisher = worker.publisher;
   record.message = worker.message;
-  record.outcome = static_cast<uint8_t>(ran.outcome);
+  record.outcome = static_cast<uint8_t>(worker.job_outcome);
   if (!worker.is_left_alone) {  // entries do not change while threads of the engine exist
     record.policy = worker.job_demand.attributes->policy_in_trace;
     record.priority = worker.job_demand.attributes->priority_in_trace;

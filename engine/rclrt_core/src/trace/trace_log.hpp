@@ -44,8 +44,8 @@ inline rclrt_job_record record_of(const Job & job, const Callback & callback) no
   return record;
 }
 
-/// The record of a job that the worker has run. It began on this CPU.
-rclrt_job_record record_of(const Worker & worker, const Ran & ran, int cpu) noexcept;
+/// The record of the job that the worker has run. It began on this CPU.
+rclrt_job_record record_of(const Worker & worker, int cpu) noexcept;
 
 /// From any thread. Its lock is the last one taken; it makes one reader of every ring.
 class TraceLog

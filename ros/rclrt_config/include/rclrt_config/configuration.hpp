@@ -133,12 +133,12 @@ public:
   /// Whether groups are named as CallbackIsolatedExecutor does, by what is in them.
   bool names_groups_by_members() const noexcept;
 
-  /// Change what the file says about the callback `options->name`, and nothing else. Errors: the
-  /// outcome is impossible; the text names the entries. Then `options` is unchanged.
+  /// Change what the file says about the callback `options->name`, and nothing else but `options->place`: the engine
+  /// judges the outcome, and names the entries. Error: it would have two budgets. Then `options` is unchanged.
   rclrt_core::Status apply(rclrt_core::CallbackOptions * options);
   /// Applies what the files say of the group `options->name`. `cie_id` is what CallbackIsolatedExecutor would call
   /// it, see cie_group_id(); it may be empty if there is no such file.
-  rclrt_core::Status apply(rclrt_core::GroupOptions * options, const std::string & cie_id = {});
+  void apply(rclrt_core::GroupOptions * options, const std::string & cie_id = {});
   /// Applies what the files say of an executor's engine.
   rclrt_core::Status apply(rclrt_core::EngineOptions * options);
   /// Applies what the files say of an executor's trace.

@@ -193,9 +193,9 @@ private:
   static Stay stay_of(uint32_t word) noexcept { return word / kStay; }
 
   void listen(Listener listener);
-  void tell(std::size_t count, rclrt_core::Delivery * delivery);
-  /// `delivery`: where a job of an inline callback may run; null: nowhere.
-  void arrived(std::size_t count, rclrt_core::Delivery * delivery);
+  /// `thread`: as for Engine::notify(). Both return the engine that has bound a job to the calling thread, or null.
+  rclrt_core::Engine * tell(std::size_t count, const rclrt_core::Attributes * thread);
+  rclrt_core::Engine * arrived(std::size_t count, const rclrt_core::Attributes * thread);
   bool run(const rclrt_core::Job & job, Stay stay, bool takes_unit);
   bool take_unit();
   bool set_stay(bool is_in) noexcept;

@@ -30,15 +30,17 @@ struct OverBound
   bool queues;  // from now on
 };
 
-// Under the engine's lock.
-std::optional<OverBound> check_bound(CallbackNode & callback, const Ran & ran) noexcept
+// The courier has run a job: whether that is to be told. Under the engine's lock.
+std::optional<OverBound> check_bound(const Worker & courier) noexcept
 {
+  CallbackNode & callback = *courier.callback;
   InlineNode & node = *callback.inlining;
+  const CpuUse & use = courier.job_use;
   // A job that waits holds up the middleware as well. A job that was preempted is not to blame.
-  const bool was_preempted = !ran.use.has_kept && ran.use.preemptions > 0;
-  const Duration took = !was_preempted        ? ran.end - ran.start
-                        : ran.use.cpu_ns >= 0 ? Duration(ran.use.cpu_ns)
-                                              : Duration::zero();
+  const bool was_preempted = !use.has_kept && use.preemptions > 0;
+  const Duration took = !was_preempted    ? courier.job_end - courier.job_start
+                        : use.cpu_ns >= 0 ? Duration(use.cpu_ns)
+                                          : Duration::zero();
   ++callback.statistics.inlined;
   if (took <= node.bound) {
     node.excess -= std::min<uint32_t>(node.excess, 1);
@@ -68,8 +70,8 @@ Finding finding_of(const Callback & callback, Duration bound, Duration took, boo
 }  // namespace
 
 // At the same level the OS prefers nobody: then the order of the lane decides alone.
-bool Dispatch::may_be_inline(
-  const CallbackNode & callback, uint32_t level, const std::list<Lane> & lanes,
+bool Lanes::may_be_inline(
+  const CallbackNode & callback, uint32_t level,
   const std::vector<std::shared_ptr<Worker>> & workers) const noexcept
 {
   const GroupQueue & queue = *callback.queue;
@@ -85,7 +87,7 @@ bool Dispatch::may_be_inline(
   }
   const auto is_preferred = [&wanted](const Demand & other) { return outranks(other, wanted); };
   return std::none_of(
-           lanes.begin(), lanes.end(),
+           all_.begin(), all_.end(),
            [&](const Lane & other) {
              return !other.ready.empty() && is_preferred(other.ready.begin()->first().demand());
            }) &&
@@ -94,58 +96,48 @@ bool Dispatch::may_be_inline(
          });
 }
 
-void Dispatch::taken_by(Worker & courier, const CallbackNode & callback) noexcept
+bool Engine::Impl::bind_inline(CallbackNode & callback, const Attributes & thread) noexcept
 {
-  courier.place = callback.queue->lane;
-  ++courier.place->running;
-  courier.place->has_courier = true;
-}
-
-void Delivery::run() noexcept { engine_->run_delivered(); }
-
-bool Engine::Impl::deliver(CallbackNode & callback, Delivery & delivery) noexcept
-{
-  const bool may = delivery.thread_ && !running_here && !publishes_here() &&
-                   !callback.inlining->queues && life.runs() && !life.is_stopped();
+  const bool may = !running_here && !publishes_here() && !callback.inlining->queues &&
+                   life.runs() && !life.is_stopped();
   if (!may) {
     return false;
   }
   const bool any_order = options.attributes_mode == AttributesMode::kOff;
-  const uint32_t level = any_order ? UINT32_MAX : urgency_level(*delivery.thread_);
+  const uint32_t level = any_order ? UINT32_MAX : urgency_level(thread);
   if (
-    !dispatch.may_be_inline(callback, level, lanes.all(), life.workers()) ||
+    !lanes.may_be_inline(callback, level, life.workers()) ||
     any_is_out.exchange(true, std::memory_order_acquire)) {
     return false;
   }
   courier->thread_id.store(platform.current_thread(), std::memory_order_relaxed);
   bind(*courier, callback);
-  Dispatch::taken_by(*courier, callback);
+  callback.queue->lane->taken_by(*courier);
   courier->word.store(Worker::kAwakeAndHeld, std::memory_order_relaxed);
-  delivery.engine_ = this;
   return true;
 }
 
-void Engine::Impl::run_delivered() noexcept
+void Engine::run_inline() noexcept
 {
-  Worker & worker = *courier;
-  const Ran ran = run(worker);
+  Worker & worker = *impl_->courier;
+  impl_->run(worker);
   std::optional<OverBound> over;
   std::shared_ptr<const CallbackNode> callback;
   {
-    Section section(*mutex);
-    over = check_bound(*worker.callback, ran);
+    Section section(*impl_->mutex);
+    over = check_bound(worker);
     callback = over ? worker.callback : nullptr;
-    end(worker, ran, section);
+    impl_->end(worker, section);
   }
   if (over) {
-    findings.add(finding_of(*callback, callback->inlining->bound, over->took, over->queues));
+    impl_->findings.add(finding_of(*callback, callback->inlining->bound, over->took, over->queues));
     callback.reset();  // perhaps the last owner: before the engine is let go
   }
   // From the store on the engine may be gone.
-  Platform & its_platform = platform;
+  Platform & platform = impl_->platform;
   const std::atomic<uint32_t> & word = worker.word;
   worker.word.store(Worker::kAsleep, std::memory_order_release);
-  its_platform.wake_one(word);
+  platform.wake_one(word);
   any_is_out.store(false, std::memory_order_release);
 }
 
