@@ -31,6 +31,7 @@ from rclrt_analysis.bounds.result import Local
 from rclrt_analysis.bounds.unit import Arrivals, Unit
 from rclrt_analysis.model import (
     Callback,
+    Chain,
     Executor,
     ExecutorKind,
     Kind,
@@ -482,10 +483,32 @@ def test_jobs_of_a_callback_do_not_overtake_each_other_on_the_way_to_their_core(
     source = Callback("t", Kind.TIMER, "e0", 1, 1, period=5, priority=1, publishes=("x",))
     reader = Callback("s", Kind.SUBSCRIPTION, "e1", 0, priority=1, triggers=("x",))
     system = System("x", executors, (source, reader), overheads=Overheads(wake=50))
-    run = simulate(system, 5_000)
+    run = simulate(system, 5_000, seed=1)  # queue_all
     begun = [job.sources[0].sequence for job in run.of("s")]
     assert begun == sorted(begun)
     assert len(begun) > 900
+
+
+@pytest.mark.parametrize("kind", [EVENTS, ISOLATED])
+def test_a_release_that_replaces_a_job_keeps_its_place_among_equals(kind: ExecutorKind) -> None:
+    """So by priorities a bound longer than the period says how rarely jobs end, too."""
+    executor = Executor("e", kind)
+    times = {"long": (100, 25, 0), "often": (10, 1, 1), "other": (100, 1, 5)}
+    callbacks = tuple(
+        Callback(name, Kind.TIMER, "e", work, work, period=period, deadline=period, priority=1)
+        for name, (period, work, _) in times.items()
+    )
+    chain = Chain("c", ("often",), semantics="reaction")
+    system = System("x", (executor,), callbacks, (chain,))
+    run = simulate(system, 90, offsets={name: first for name, (*_, first) in times.items()})
+    assert [(job.release, job.start) for job in run.of("often")][:1] == [(21, 25)]
+    assert [job.start for job in run.of("other")] == [26]
+    assert run.skipped == [0, 2, 0]
+    found = analyse(system)
+    assert (found.callbacks[1].bound or 0) > 10
+    assert max(chain_latencies(run, chain)) <= (found.chains[0].bound or 0)
+    later = replace(executor, kind=EVENTS, policy=Policy.EDF)
+    assert analyse(replace(system, executors=(later,))).chains[0].bound is None
 
 
 def test_bounds_do_not_grow_as_work_vanishes() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from rclrt_analysis.bounds.activation import ranked
-from rclrt_analysis.model import Callback, Chain, Policy, System
+from rclrt_analysis.model import Callback, Policy, System
 from rclrt_analysis.model.links import FIRST_CORE
 
 HIGHEST = 99
@@ -80,19 +80,17 @@ def rate_monotonic(system: System) -> dict[str, int]:
     return _by(lambda callback: callback.period or 0, _roots(system))
 
 
-def by_chain(system: System, order: Sequence[Chain] | None = None) -> dict[str, int]:
+def by_chain(system: System) -> dict[str, int]:
     """Return the priorities of PiCAS [Choi21]: whole chains above each other.
 
     All callbacks of a more critical chain are more urgent than those of a less critical one; within
     a chain later ones are more urgent, so that data that are under way come through before new ones
     start. Callbacks of no chain come last, by the deadline of what releases them: they must not
-    inherit from a chain. A callback of several chains belongs to the first.
-
-    order: Chains from the most critical on; by deadline unless given, those without one last.
+    inherit from a chain. A callback of several chains belongs to the first. Chains of shorter
+    deadlines are more critical.
     """
-    chains = order or sorted(system.chains, key=lambda chain: chain.deadline or 2**62)
     ranked: dict[str, None] = {}
-    for chain in chains:
+    for chain in sorted(system.chains, key=lambda chain: chain.deadline or 2**62):
         ranked.update(dict.fromkeys(reversed(chain.callbacks)))
     due: dict[str, int] = {}
     for name in system.topological:

@@ -11,7 +11,7 @@ from rclrt_analysis.bounds.demotion import accounts, with_budgets
 from rclrt_analysis.bounds.effort import EACH, EffortError, Memory, limited
 from rclrt_analysis.bounds.end_to_end import chain_bound
 from rclrt_analysis.bounds.events import analyse_events
-from rclrt_analysis.bounds.inherited import inherited_deadlines
+from rclrt_analysis.bounds.inherited import inherited_deadlines, inherits
 from rclrt_analysis.bounds.migrating import analyse_migrating
 from rclrt_analysis.bounds.result import (
     Assumption,
@@ -345,6 +345,13 @@ def _result(
         assumptions.append(Assumption.LINK)
     if inherit_late(system, urgency):
         assumptions.append(Assumption.INHERITED)
+    if any(
+        system.executor_of[c.executor].policy is Policy.EDF
+        and inherits(c)
+        and any(system.callback_of[p].executor != c.executor for p in system.triggered_by(c))
+        for c in system.callbacks
+    ):
+        assumptions.append(Assumption.ONE_PROGRAM)
     joins = {callback.pairs == "newest" for callback in system.callbacks if callback.wants_all}
     assumptions += [Assumption.NEWEST] * (True in joins) + [Assumption.STAMPS] * (False in joins)
     if system.chains:

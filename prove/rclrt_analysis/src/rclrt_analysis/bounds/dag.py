@@ -46,18 +46,14 @@ class Dag:
         """Sum of all execution times, ns."""
         return sum(self.wcet)
 
-    def longest_path(self, wcet: Sequence[int] | None = None) -> list[int]:
-        """Return the nodes of a longest path, with these execution times if given.
-
-        On a path the transport before each node but the first counts.
-        """
-        cost = self.wcet if wcet is None else wcet
+    def longest_path(self) -> list[int]:
+        """Return the nodes of a longest path; the transport before each but the first counts."""
         total: list[int] = []
         came_from: list[int] = []
         for node, earlier in enumerate(self.before):
             best = max(earlier, key=lambda p: total[p], default=-1)
             came_from.append(best)
-            total.append(cost[node] + (total[best] + self.transport if best >= 0 else 0))
+            total.append(self.wcet[node] + (total[best] + self.transport if best >= 0 else 0))
         node = max(range(len(total)), key=lambda i: total[i], default=-1)
         path = []
         while node >= 0:

@@ -1,21 +1,24 @@
 # Copyright 2026 The rclrt Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Global preemptive EDF on several cores: three tests, then responses [Bertogna07]; or lateness.
+"""Global preemptive EDF on several cores: responses by deadlines [Bertogna07], [Guan09]; lateness.
 
-All deadlines are met if one of the tests says so: by density [Goossens03], [Bertogna05], by the
-demand until a deadline [Baruah07], or by responses that are shown without it. Each is sufficient,
-and none covers another. Then responses are looked for again, from deadlines down. If none says so,
-jobs end late by no more than `lateness` [Devi08], [Erickson10].
+All deadlines of timers are met if one of the tests says so: by density [Goossens03], [Bertogna05],
+by the demand until a deadline [Baruah07], or by responses that are shown without it. Each is
+sufficient, and none covers another. Then responses are looked for again, from deadlines down. If
+none says so, responses are looked for from below. Where that does not end, jobs end late by no more
+than `lateness` [Devi08], [Erickson10].
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import nlargest
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rclrt_analysis.bounds.effort import spend
 from rclrt_analysis.bounds.fixed_point import UNBOUNDED, least_fixed_point
-from rclrt_analysis.bounds.taskset import Ints, TaskSet
+from rclrt_analysis.bounds.nonpreemptive_edf import NO_DEADLINE
+from rclrt_analysis.bounds.taskset import LIMIT, Bools, Ints, TaskSet
 
 MARGIN = 1e-9
 """Outweighs rounding where utilizations are added."""
@@ -29,8 +32,51 @@ MAX_POINTS = 400_000
 MAX_STEPS = 1000
 """No longer is a lateness searched for, and none above so many periods."""
 
+MAX_WINDOW = 4
+"""A window of more than so many of the longest period is not looked at."""
+
 BLOCK = 1 << 20
 """Numbers in one array at most."""
+
+
+@dataclass(frozen=True)
+class Streams:
+    """How callbacks are released: a row for each stream, those of one callback together; ns.
+
+    period, jitter: Released from its grid on, `jitter` later at most; the grid is a period apart.
+    due: From the grid: never sooner, nor is what waits behind it in its callback.
+    latest: From the release: never later. What waits before it is not due later than that.
+    last: From `jitter` after the grid: never later.
+    first: The first row of each callback.
+    turns: Of each callback: whether a job may become due sooner while it waits: a later one of its
+        callback lends its deadline, or others are known when it begins.
+    """
+
+    wcet: Ints
+    period: Ints
+    jitter: Ints
+    due: Ints
+    latest: Ints
+    last: Ints
+    first: Ints
+    turns: Bools
+
+    @cached_property
+    def owner(self) -> Ints:
+        """The callback of each row."""
+        counts = np.diff(np.append(self.first, len(self.wcet)))
+        return np.repeat(np.arange(len(self.first)), counts)
+
+    def of_each(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return sums over the streams of each callback."""
+        return np.asarray(np.add.reduceat(rows, self.first, axis=-1))
+
+
+def of_timers(tasks: TaskSet) -> Streams:
+    """Return timers, each a stream of its own."""
+    due, each = tasks.deadline, np.arange(len(tasks))
+    last, turns = due - tasks.jitter, np.zeros(len(tasks), np.bool_)
+    return Streams(tasks.wcet, tasks.period, tasks.jitter, due, due, last, each, turns)
 
 
 def response(tasks: TaskSet, cores: int) -> Ints | None:
@@ -41,52 +87,162 @@ def response(tasks: TaskSet, cores: int) -> Ints | None:
     limit = tasks.deadline - tasks.jitter
     if np.any(limit < tasks.wcet):
         return None
-    late = bool(tasks.jitter.any())
+    of, late = of_timers(tasks), bool(tasks.jitter.any())
     met = not late and is_sparse(tasks, cores)
     found = limit.copy()
     for _ in range(max(2, MAX_NUMBERS // (10 * len(tasks) ** 2))):
-        shorter = np.minimum(found, _responses(tasks, cores, found))
+        shorter = np.minimum(found, by_deadlines(of, found, cores, limit))
         # All that a test found holds from the first to the last deadline that is met; if each ends
         # in time by that, none is the first to miss.
-        met = met or bool(np.all(_responses(tasks, cores, shorter) <= limit))
+        met = met or bool(np.all(by_deadlines(of, shorter, cores, limit) <= limit))
         if np.array_equal(shorter, found):
             break
         found = shorter
     return found if met or (not late and is_met_by_demand(tasks, cores)) else None
 
 
-def _responses(tasks: TaskSet, cores: int, known: Ints) -> Ints:
-    """Return r = C_k + floor(sum_i min(W_i(r), E_i, r - C_k + 1) / m) of each; UNBOUNDED if late.
+def by_deadlines(of: Streams, known: Ints, cores: int, limit: Ints) -> Ints:
+    """Return how long after its release a job of each callback ends, ns; UNBOUNDED above `limit`.
 
-    Until a deadline is missed nothing exceeds `known`. So in a window of length r task i does
-    W_i = N C_i + min(C_i, x - N T_i) at most, with x = r + J_i + R_i - C_i and N = floor(x / T_i).
-    Only its jobs that are due by then precede: with the last of them due together with k these do
-    E_i = floor(D_k / T_i) C_i + min(C_i, max(0, D_k mod T_i - (D_i - J_i - R_i))).
+    `known` are such times, UNBOUNDED where there is none. They hold if none of what is returned is
+    longer: what would be the first job to end later has only jobs before it that do not.
+
+    Let a job of callback k be released at 0 and due by y = latest, and -A the last instant until
+    then at which k had no job, and at most m - 1 others had one that is due by y. From there on k
+    runs, or m others do that are due by y. So it has ended after the least window
+
+        x = own + floor(sum_i I_i / m),  I_i = min(W_i(x), E_i, x - own + 1),
+
+    own = C_k times the jobs of k that may come in [-A, 0]. A job of i that is released after its
+    grid g, and ends by g + J_i + R_i, does W_i of work in x: with z = x + J_i + R_i - C_i it is
+    floor(z / T_i) C_i + min(C_i, z mod T_i). It counts if g + due_i <= y: E_i is the sum of
+    min(C_i, z - q T_i) over the q >= 0 at which that is positive, z = A + y - due_i + J_i + R_i.
+    Only m - 1 callbacks have work at -A: of the others no job is released before, so z = x + J_i,
+    and E_i is C_i times floor((A + y - due_i + J_i) / T_i) + 1 [Guan09]. But those that become due
+    sooner as they wait (`turns`) may all have work then, besides these. The response is the largest
+    x - A [Spuri96], [Sun15]. Between two A at which own, E_i or the growth of E_i changes, it is at
+    most that at the first with E_i at the last.
+
+    A window that begins with the release, in which all have work before, is as good: own is then
+    C_k and what is left of k, min(C_k, J_k + R_k - q T_k) for q > 0.
     """
-    n = len(tasks)
-    blocks = np.array_split(np.arange(n), n * n // BLOCK + 1)
-    return np.concatenate([_of_some(tasks, cores, known, rows) for rows in blocks])
+    blocks = np.array_split(np.arange(len(of.wcet)), len(of.wcet) ** 2 // BLOCK + 1)
+    found = np.concatenate([_Windows(of, known, cores).responses(rows, limit) for rows in blocks])
+    return np.asarray(np.maximum.reduceat(found, of.first))
 
 
-def _of_some(tasks: TaskSet, cores: int, known: Ints, rows: Ints) -> Ints:
-    slack = tasks.deadline - tasks.jitter - known
-    whole, rest = np.divmod(tasks.deadline[rows, None], tasks.period)
-    due = whole * tasks.wcet + np.minimum(tasks.wcet, np.maximum(0, rest - slack))
-    due[np.arange(len(rows)), rows] = 0
-    # Without work it waits for a core like any other.
-    least = np.maximum(tasks.wcet[rows], 1)
-    late = tasks.jitter + known - tasks.wcet
+class _Windows:
+    """The windows of `by_deadlines`."""
 
-    def longer(length: Ints, at: Ints) -> Ints:
-        spend(2 * len(at) * len(tasks))
-        jobs, more = np.divmod(length[:, None] + late, tasks.period)
-        work = jobs * tasks.wcet + np.minimum(tasks.wcet, more)
-        each = np.minimum(np.minimum(work, due[at]), (length - least[at] + 1)[:, None])
-        return np.asarray(least[at] + each.sum(axis=1) // cores)
+    def __init__(self, of: Streams, known: Ints, cores: int) -> None:
+        self.of, self.cores = of, cores
+        self.full = known > LIMIT
+        self.late = of.jitter + np.where(self.full[of.owner], of.wcet, known[of.owner])
 
-    more = least - tasks.wcet[rows]
-    length = least_fixed_point(longer, least, (tasks.deadline - tasks.jitter)[rows] + more)
-    return np.where(length >= UNBOUNDED, UNBOUNDED, length - more)
+    def responses(self, rows: Ints, limit: Ints) -> Ints:
+        """Return the responses of some streams."""
+        of = self.of
+        until = np.where(self.busy < UNBOUNDED, self.busy, 0)[of.owner[rows]]
+        points = [self.changes(row, end) for row, end in zip(rows, until.tolist(), strict=True)]
+        if sum(map(len, points)) * len(of.wcet) > BLOCK:
+            points = [np.zeros(0, np.int64)] * len(rows)
+        counts = [len(some) for some in points]
+        since = np.concatenate([*points, np.zeros(len(rows), np.int64)])
+        ends = [np.append(some[1:] - 1, end - 1) for some, end in zip(points, until, strict=True)]
+        ends = [some[: len(mine)] for some, mine in zip(ends, points, strict=True)]
+        last = np.concatenate([*ends, np.zeros(len(rows), np.int64)])
+        number = np.concatenate([np.repeat(np.arange(len(rows)), counts), np.arange(len(rows))])
+        row = rows[number]
+        every = np.arange(len(row)) >= sum(counts)
+        same = of.owner == of.owner[row][:, None]
+        mine = same * of.wcet * ((since[:, None] + of.jitter) // of.period + 1)
+        again = self.late - (np.arange(len(of.wcet)) == row[:, None]) * of.period
+        mine = np.where(every[:, None], same * self.left(again), mine)
+        least = np.maximum(of.wcet[row], 1)  # Without work it waits for a core like any other.
+        own = mine.sum(axis=1) + np.where(every, least, least - of.wcet[row])
+        due = of.latest[row][:, None] - of.due + of.jitter
+        fresh = of.wcet * np.maximum(0, (since[:, None] + due) // of.period + 1)
+        carried = self.left(last[:, None] + due - of.jitter + self.late)
+        own = np.where(every & self.full[of.owner[row]], UNBOUNDED, own)
+
+        def longer(length: Ints, at: Ints) -> Ints:
+            room = length - own[at] + 1
+            others = self.others(length, room, of.owner[row[at]], fresh[at], carried[at], every[at])
+            return np.asarray(own[at] + others // self.cores)
+
+        found = least_fixed_point(longer, own, since + limit[of.owner[row]] + least)
+        found = np.where(found > LIMIT, UNBOUNDED, found - since - (least - of.wcet[row]))
+        longest = np.where(np.array(counts) > 0, of.wcet[rows], UNBOUNDED)
+        np.maximum.at(longest, number[~every], found[~every])
+        return np.minimum(longest, found[every])
+
+    def left(self, until: Ints) -> Ints:
+        """Return the sum of min(C, until - q T) over all q >= 0 at which it is positive."""
+        jobs, rest = np.divmod(np.maximum(until, 0), self.of.period)
+        return np.asarray(jobs * self.of.wcet + np.minimum(self.of.wcet, rest))
+
+    def others(
+        self, length: Ints, room: Ints, at: Ints, fresh: Ints, carried: Ints, every: Bools
+    ) -> Ints:
+        """Return the sum of I_i in windows of callbacks `at`."""
+        of, rows = self.of, np.arange(len(at))
+        spend(6 * len(at) * len(of.wcet))
+        new = np.minimum(self.left(length[:, None] + of.jitter), fresh)
+        old = np.minimum(self.left(length[:, None] + self.late - of.wcet), carried)
+        most = room[:, None]
+        new, old = (
+            np.where(self.full, most, np.minimum(of.of_each(work), most)) for work in (new, old)
+        )
+        new = np.where(of.turns, old, new)
+        more = np.maximum(old - new, 0)
+        new[rows, at] = more[rows, at] = 0
+        few = np.sort(more, axis=1)[:, ::-1][:, : self.cores - 1].sum(axis=1)
+        return np.asarray(new.sum(axis=1) + np.where(every, more.sum(axis=1), few))
+
+    @cached_property
+    def busy(self) -> Ints:
+        """How long no window of each callback is; UNBOUNDED if that is not looked for."""
+        of, n = self.of, len(self.of.first)
+        if n * len(of.wcet) > BLOCK:
+            return np.full(n, UNBOUNDED)
+        share = of.of_each(of.wcet / of.period)
+        room = 1 - share
+        each = np.minimum(np.where(self.full, 1, share), room[:, None])
+        each[np.arange(n), np.arange(n)] = 0
+        ends = (room > MARGIN) & (each.sum(axis=1) < self.cores * room - MARGIN)
+        endless = np.full((n, len(of.wcet)), UNBOUNDED)
+
+        def own(length: Ints, at: Ints) -> Ints:
+            coming = -(-(length[:, None] + of.jitter) // of.period) * of.wcet
+            return of.of_each(coming)[np.arange(len(at)), at]
+
+        def longer(length: Ints, at: Ints) -> Ints:
+            mine = own(length, at)
+            no = np.zeros(len(at), np.bool_)
+            room = np.maximum(length - mine + 1, 0)
+            others = self.others(length, room, at, endless[at], endless[at], no)
+            return np.asarray(np.maximum(mine + others // self.cores + 1, length))
+
+        every = np.arange(n)
+        start = np.where(ends, np.maximum(own(np.ones(n, np.int64), every), 1), UNBOUNDED)
+        return least_fixed_point(longer, start, MAX_WINDOW * int(of.period.max()))
+
+    def changes(self, row: int, until: int) -> Ints:
+        """Return the A below `until` at which what `by_deadlines` says of a stream changes."""
+        of = self.of
+        if until <= 0:
+            return np.zeros(0, np.int64)
+        fresh = of.due - of.jitter - of.latest[row]
+        carried = of.due - self.late - of.latest[row]
+        mine = np.where(of.owner == of.owner[row], -of.jitter, until)
+        start = np.concatenate([np.zeros(1, np.int64), fresh, carried, carried + of.wcet, mine])
+        every = np.concatenate([np.full(1, until), *[of.period] * 4])
+        start = np.where(start < 0, start % every, start)
+        count = np.maximum(0, (until - 1 - start) // every + 1)
+        if int(count.sum()) > MAX_POINTS:
+            return np.zeros(0, np.int64)
+        points = [s + e * np.arange(c) for s, e, c in zip(start, every, count, strict=True)]
+        return np.unique(np.concatenate(points))
 
 
 def is_sparse(tasks: TaskSet, cores: int) -> bool:
@@ -164,84 +320,58 @@ def _fits(tasks: TaskSet, cores: int, k: int, end: int) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class Late:
-    """A callback under global EDF whose deadline may be missed; times in ns.
+def lateness(of: Streams, cores: int) -> tuple[Ints, Ints] | None:
+    """Return how long after release and grid jobs of each stream end [Devi08], [Erickson10]; ns.
 
-    deadline: Since its grid, or since its release if `is_message`; None: that of `parent`'s job.
-    start: How long after its grid a job may start at the latest; with a `parent`: after that ends.
-    wait: How long after its release that is.
-    parent: Position of the callback that releases it, which comes before it.
+    None: not known; UNBOUNDED for what has no deadline. A job may start from a = its grid + J on at
+    the latest, and is due by d = a + max(0, last). Let s, w, x_i be the least with
+
+        S_i = sum U max(0, T + J - max(due, -w)) over the streams of i
+        M_i = max over them of U_i max(0, last) + (U_i - U) J
+        B_i = S_i + U_i x_i + M_i, or C_i with one stream if all that is due by d has come by then
+        s = sum S_i + (M_i of what `turns`) + (the m - 1 largest of U_j x_j + (M_j of others))
+        x_i = s / m + (1 - 1 / m) B_i - C_i, not below 0;  w = the largest x_i + C_i
+
+    Then each job ends by d + x_i + C_i. For let k be the first that does not, by d, y its d, and H
+    all jobs that are released by y + w and due by y, or come before one of their callback that is.
+    Beside the cores let each job run at the speed U of its stream from a on, for a period. Let t be
+    the last instant until y at which fewer than m callbacks have work due by y. Let j have a job of
+    H then, and k' be its oldest, released at r. Either d' < y and it ends by what is said, or d' is
+    t or later: t <= d' + x_j + C_j less what is left of it. Nothing that is left of j was released
+    before r, so that is behind the other schedule by U_j x_j + M_j at most, without x_j if k' is
+    not due by y. Such jobs are those of `turns`; the other callbacks of H are fewer than m. From t
+    to y all cores work on H, which the other schedule does no faster, and has S_i left of i then:
+    what is due by y has a <= y + J - due. So from y on cores have s to do, B_k of it of k: k ends
+    within s / m + (1 - 1 / m) B_k. If all of H has come by y and k has one stream, then once a core
+    has nothing to do nothing waits but for its predecessor, a period earlier: B_k is C_k then.
     """
-
-    wcet: int
-    period: int
-    deadline: int | None
-    start: int = 0
-    wait: int = 0
-    parent: int | None = None
-    is_message: bool = False
-
-
-def lateness(callbacks: Sequence[Late], cores: int) -> list[int] | None:
-    """Return how long after the grid jobs end at most [Devi08], [Erickson10]; None: not known.
-
-    Times of a job count from the last instant at which it may start. It is due at `first` to `last`
-    from there. Let S_i = U_i max(0, T_i - first_i), and s, x_i the least with
-
-        s = sum_i S_i + (the m - 1 largest of max(0, U_j (x_j + max(0, last_j))))
-        x_i = (s - C_i) / m
-
-    Then each job ends x_i + C_i after max(0, last_i) at the latest, and no x_i is below 0, since s
-    is at least S_i + U_i (x_i + last_i). For let job k be the first that does not, by
-    deadlines, y its deadline, and H all jobs that are due by then. Beside the cores let each job
-    run at the speed U_i, for a period. Where a core has nothing of H to do, at most m - 1 callbacks
-    have, and such a j is behind that by U_j (x_j + max(0, last_j)): its oldest job ends in time.
-    From the last such instant before y all cores work on H, which the other schedule does no
-    faster, and it has S of it left at y. So from y on the cores have s to do. If all of H has come
-    by y, and once a core has nothing to do, nothing waits any more but for its predecessor, which
-    is a period earlier. So k waits for at most (s - C_k) / m.
-
-    If some of H comes later (`waits` below), k waits as long for others, and for what is left at y
-    of its own callback. That is C_k + U_k w at most, w = x_k + max(0, last_k) - first_k, since its
-    oldest job ends in time. So x_k = (s - C_k) / m + (1 - 1/m) U_k w.
-    """
-    share = [one.wcet / one.period for one in callbacks]
-    if sum(share) > cores - MARGIN or max(share, default=0) > 1:
+    never = of.due >= NO_DEADLINE
+    share = np.where(never, 0, of.wcet / of.period)
+    each = of.of_each(share)
+    unknown = bool(np.any(~never & (of.latest >= NO_DEADLINE)))
+    if each.sum() > cores - MARGIN or each.max(initial=0) > 1 or unknown:
         return None
-    waits = any(
-        one.deadline is None or one.deadline < (one.wait if one.is_message else one.start)
-        for one in callbacks
-    )
-    others = 1 - 1 / cores
-
-    def work(known: float) -> tuple[float, list[float]]:
-        spend(10 * len(callbacks))
-        ends: list[float] = []
-        due: list[tuple[float, float]] = []  # at the earliest and at the latest, from the grid
-        left, behind = 0.0, []
-        for one, u in zip(callbacks, share, strict=True):
-            start = one.start + (0.0 if one.parent is None else ends[one.parent])
-            if one.deadline is None:
-                due.append(due[one.parent or 0])
-            else:
-                due.append((one.deadline, one.deadline + start * one.is_message))
-            first, last = due[-1][0] - start, max(0.0, due[-1][1] - start)
-            x = (known - one.wcet) / cores
-            if waits:
-                x = (x + others * u * (last - first)) / (1 - others * u)
-            ends.append(start + last + x + one.wcet)
-            left += u * max(0.0, one.period - first)
-            behind.append(max(0.0, u * (x + last)))
-        return left + sum(nlargest(cores - 1, behind)), ends
-
-    known = 0.0
+    streams = np.diff(np.append(of.first, len(share)))
+    of_all = (streams > 1) | bool(np.any(of.due < of.jitter))
+    wcet, others = of.wcet[of.first], 1 - 1 / cores
+    last = np.where(never, 0, np.maximum(0, of.last))
+    late = each[of.owner] * last + (each[of.owner] - share) * of.jitter
+    behind = np.maximum.reduceat(late, of.first)
+    less = 1 - np.where(of_all, others * each, 0)
+    known = reach = 0.0
     for _ in range(MAX_STEPS):
-        more, ends = work(known)
-        if more <= known:
-            return [int(end) + 2 for end in ends]
+        spend(10 * len(share))
+        left = of.of_each(share * np.maximum(0, of.period + of.jitter - np.maximum(of.due, -reach)))
+        own = np.where(of_all, left + behind, wcet)
+        x = np.maximum(0, (known / cores + others * own - wcet) / less)
+        more = np.sort(each * x + np.where(of.turns, 0, behind))[::-1]
+        total = left.sum() + behind[of.turns].sum() + more[: cores - 1].sum()
+        ends = x + wcet
+        if total <= known and ends.max() <= reach:
+            late = np.where(never, UNBOUNDED, ends[of.owner].astype(np.int64) + 2)
+            return late + np.maximum(of.jitter, of.latest), late + of.jitter + last
         # A little more than that holds as well, and ends the search.
-        known = more + 1e-6 * more + cores
-        if known > MAX_STEPS * max(one.period for one in callbacks):
+        known, reach = (1.000001 * least + cores for least in (total, ends.max()))
+        if known > MAX_STEPS * of.period.max():
             break
     return None

@@ -43,14 +43,15 @@ def inherited_deadlines(unit: Unit) -> dict[str, Due]:
         early = False
         if callback.is_stamped:
             early = True
-        elif _inherits(callback) and parents:
+        elif inherits(callback) and parents:
             alone = len(parents) == 1 and callback.period is None and parents[0] in unit.names
             early = not alone or found[parents[0]].may_be_early or _brings(unit, parents[0])
         found[callback.name] = Due(latest[callback.name], early)
     return found
 
 
-def _inherits(callback: Callback) -> bool:
+def inherits(callback: Callback) -> bool:
+    """Return whether a message may bring the deadline of its jobs."""
     return callback.is_stamped or (callback.deadline is None and callback.kind is not Kind.TIMER)
 
 
@@ -94,11 +95,11 @@ def _carried(system: System, callback: Callback) -> int:
 def _brings(unit: Unit, name: str) -> bool:
     """Return whether a callback hands on what others of its group have taken as well."""
     callback = unit.system.callback_of[name]
-    return _inherits(callback) and any(
+    return inherits(callback) and any(
         other.group == callback.group
         and other.executor == callback.executor
         and other.name != name
-        and _inherits(other)
+        and inherits(other)
         and other.triggers
         for other in unit.callbacks
         if callback.group

@@ -8,17 +8,18 @@ from dataclasses import replace
 
 import numpy as np
 from rclrt_analysis.bounds import dag, global_edf, nonpreemptive_edf
-from rclrt_analysis.bounds.activation import ENDLESS, Activation, Stream
+from rclrt_analysis.bounds.activation import ENDLESS, UNKNOWN, Activation, Stream
 from rclrt_analysis.bounds.effort import EffortError, limited
 from rclrt_analysis.bounds.fifo import with_bursts
 from rclrt_analysis.bounds.fixed_point import ENDLESS as UNENDING
-from rclrt_analysis.bounds.fixed_point import FULL, no_bound
+from rclrt_analysis.bounds.fixed_point import FULL, UNBOUNDED, no_bound
 from rclrt_analysis.bounds.inherited import Due, inherited_deadlines
 from rclrt_analysis.bounds.nonpreemptive_edf import NO_DEADLINE
 from rclrt_analysis.bounds.result import Assumption, Local, Method, RefusedError
 from rclrt_analysis.bounds.taskset import make_taskset
 from rclrt_analysis.bounds.threads import check_threads, is_receiver
 from rclrt_analysis.bounds.unit import (
+    MAX_GROWTH,
     MAX_ROUNDS,
     Arrivals,
     Known,
@@ -40,6 +41,8 @@ ASSUMPTIONS = (
 )
 GIVE_UP = 2
 """A window longer than so many times the longest period is not looked at."""
+SETTLING = 10
+"""So many rounds later bounds that make each other longer grow in larger steps."""
 SHARE = 0.1
 """So much of the effort of an analysis may go into callbacks one by one."""
 BUSY = (
@@ -97,7 +100,6 @@ def _one_by_one(
     tasks: list[dag.DagTask],
     bounds: list[int],
     stolen: dag.Stolen,
-    any_order: bool = False,
 ) -> dict[str, Local]:
     """Return bounds of callbacks as tasks with jitter, which may end after the next release.
 
@@ -111,8 +113,6 @@ def _one_by_one(
     where I is as in `dag.global_fp` for one callback, summed over the streams of each. The q of the
     window are looked at: it is over by the least w that is above C_k for all jobs that come until
     then and the same I. What has no bound itself takes a core whenever it can.
-
-    With `any_order` messages of one callback may overtake each other: they end with the window.
     """
     cores = len(unit.executors[0].cores)
     limit = GIVE_UP * unit.system.longest_period
@@ -143,15 +143,9 @@ def _one_by_one(
                 others = _others(unit, rows, as_urgent[callback.name], streams, last, carried)
                 cost = callback.wcet + unit.extra
                 mine = streams[callback.name]
-                overtaken = any_order and callback.kind is not Kind.TIMER
-                found = _search(cost, mine, others, cores, stolen, limit, overtaken)
+                found = _search(cost, mine, others, cores, stolen, limit)
                 last[callback.name] = None if settle and found != last[callback.name] else found
-        ends = dict(last)
-        if any_order:
-            for name, late in _late(unit, streams).items():
-                soon = ends[name] or (late, late)
-                ends[name] = min(soon[0], late), min(soon[1], late)
-        bound = {c.name: _as_local(unit, c, streams[c.name], ends[c.name]) for c in left}
+        bound = {c.name: _as_local(unit, c, streams[c.name], last[c.name]) for c in left}
         return {**bound, **unit.whole}
 
     try:
@@ -165,38 +159,127 @@ Found = tuple[int, int] | None
 """A response from the actual release, and from the grid; None: it has no bound."""
 
 
-def _late(unit: Unit, streams: Mapping[str, list[Stream]]) -> dict[str, int]:
-    """Return responses from the grid if deadlines may be missed; nothing if that is not known."""
+def _by_deadlines(unit: Unit, arrivals: Arrivals) -> dict[str, Local]:
+    """Return responses whether deadlines are met or not, see `global_edf`.
+
+    They grow until they are as long as they make each other. Then all of them hold, and so does
+    what follows from them. What grows beyond its lateness has that.
+    """
+    cores, longest = len(unit.executors[0].cores), unit.system.longest_period
     dues = inherited_deadlines(unit)
-    rows: list[global_edf.Late] = []
-    number: dict[str, int] = {}
+    cost = [callback.wcet + unit.extra for callback in unit.in_order]
+    limit = np.full(len(cost), MAX_GROWTH * longest)
+    reached, found = np.array(cost, dtype=np.int64), limit
+    most = limit + UNBOUNDED
+    ends: dict[str, list[int]] = {}
+    for number in range(MAX_ROUNDS):
+        of = _due(unit, arrivals, dues, ends)
+        late = of.jitter + UNBOUNDED, of.jitter + UNBOUNDED
+        if not any(min(mine) >= UNBOUNDED for mine in ends.values()):
+            late = global_edf.lateness(of, cores) or late
+        more = number - SETTLING
+        coarse = (longest // 256 + 1) << more // 5 if more > 0 else 1
+        actual, from_grid = (-(-np.minimum(one, UNBOUNDED) // coarse) * coarse for one in late)
+        most = np.maximum.reduceat(actual, of.first)
+        found = np.minimum(global_edf.by_deadlines(of, reached, cores, limit), most)
+        grown = np.where(found > reached, -(-found // coarse) * coarse, reached)
+        if number > MAX_ROUNDS - 5:
+            grown[grown > reached] = UNBOUNDED
+        before, reached = reached, np.where(grown > limit, UNBOUNDED, grown)
+        known = {name: list(mine) for name, mine in ends.items()}
+        out = np.minimum(of.jitter + np.minimum(reached, UNBOUNDED)[of.owner], from_grid)
+        for callback, mine in zip(unit.in_order, np.split(out, of.first[1:]), strict=True):
+            old = ends.get(callback.name, [])
+            same = old if len(old) == len(mine) else [0] * len(mine)
+            ends[callback.name] = [max(pair) for pair in zip(mine.tolist(), same, strict=True)]
+        # What may end at any time, or come at any time, takes a core whenever it can.
+        reached[[max(ends[callback.name]) >= UNBOUNDED for callback in unit.in_order]] = UNBOUNDED
+        if np.array_equal(before, reached) and known == ends:
+            break
+    bound = {}
+    # What was given up ends late at most: all others were looked at as if it had no bound.
+    sure = np.where(reached >= UNBOUNDED, most, np.minimum(found, reached))
+    every = zip(unit.in_order, sure.tolist(), strict=True)
+    for callback, one in every:
+        # What releases it may have no bound, or nothing may have settled.
+        ended = (one, one + callback.jitter) if one <= limit[0] and known == ends else None
+        streams = [Stream(longest)] * _is_released(unit, arrivals, ends, callback)
+        bound[callback.name] = _as_local(unit, callback, streams, ended)
+    return with_jitter(unit, arrivals, lambda _: bound)
+
+
+def _is_released(
+    unit: Unit, arrivals: Arrivals, ends: Mapping[str, list[int]], callback: Callback
+) -> bool:
+    """Return whether something bounds how often it is released."""
+    inside = {p for topic in callback.triggers for p in unit.inside(topic)}
+    outside = [
+        stream
+        for topic in callback.triggers
+        if unit.outside(topic)
+        for stream in arrivals.get(topic, UNKNOWN).streams
+    ]
+    return ENDLESS not in outside and all(max(ends[name]) < UNBOUNDED for name in inside)
+
+
+def _due(
+    unit: Unit, arrivals: Arrivals, dues: Mapping[str, Due], ends: dict[str, list[int]]
+) -> global_edf.Streams:
+    """Return how the callbacks are released and due, in order.
+
+    The messages of a stream have its grid. So what has the deadline of the job that published is
+    due as soon after that as this one is. How old the messages are that a join has is not known.
+
+    ends: When jobs of each stream end, from its grid; UNBOUNDED is added for what nothing bounds.
+    """
+    rows: list[tuple[int, ...]] = []
+    first: list[int] = []
+    ways: dict[str, list[tuple[int, int, int]]] = {}
+    on_grid: set[str] = set()
+    transport = unit.system.overheads.transport
     for callback in unit.in_order:
-        mine = streams[callback.name]
-        if len(mine) != 1 or dues[callback.name].may_be_early:
-            return {}
-        parents = unit.system.triggered_by(callback)
-        parent = number.get(parents[0]) if len(parents) == 1 else None
-        own = callback.deadline
-        if own is None and (parent is None or mine[0].period != rows[parent].period):
-            return {}
-        wait = unit.woken(callback)
-        start = mine[0].jitter
-        if own is None:
-            start = unit.system.overheads.transport + wait
-        number[callback.name] = len(rows)
-        rows.append(
-            global_edf.Late(
-                callback.wcet + unit.extra,
-                mine[0].period,
-                own,
-                start,
-                wait,
-                parent if own is None else None,
-                callback.kind is not Kind.TIMER,
-            )
-        )
-    found = global_edf.lateness(rows, len(unit.executors[0].cores))
-    return {} if found is None else dict(zip(number, found, strict=True))
+        name, due, wake = callback.name, dues[callback.name], unit.woken(callback)
+        cost = callback.wcet + unit.extra
+        inputs: list[list[tuple[int, int, int]]] = []
+        for topic in callback.triggers:
+            inputs.append([])
+            for p in unit.inside(topic):
+                for (period, _, soon), end in zip(ways[p], ends[p], strict=True):
+                    inputs[-1].append((period, end + transport + wake, soon))
+            if unit.outside(topic):
+                every = arrivals.get(topic, UNKNOWN).streams
+                inputs[-1] += [(s.period, s.jitter + wake, -NO_DEADLINE) for s in every]
+        if callback.period is not None:
+            inputs.append([(callback.period, callback.jitter + wake, NO_DEADLINE)])
+        mine = [way for some in inputs for way in some]
+        if callback.wants_all:
+            (period, late, _), *rest = min(inputs, key=lambda some: sum(1 / way[0] for way in some))
+            mine = [(period, late + callback.queue * period, 0), *rest]
+        if callback.deadline is not None and not callback.is_stamped:
+            mine = [(period, late, callback.deadline) for period, late, _ in mine]
+        elif callback.wants_all or callback.is_stamped:
+            mine = [(period, late, -NO_DEADLINE) for period, late, _ in mine]
+        if any(late >= UNBOUNDED or period == ENDLESS.period for period, late, _ in mine):
+            mine, ends[name] = [(unit.system.longest_period, 0, -NO_DEADLINE)], [UNBOUNDED]
+        ways[name] = mine
+        ends.setdefault(name, [late + cost for _, late, _ in mine])
+        inherits = callback.deadline is None and not due.may_be_early
+        if callback.kind is Kind.TIMER or (
+            inherits and on_grid >= {*unit.system.triggered_by(callback)}
+        ):
+            on_grid.add(name)
+        lent = min(soon - late for _, late, soon in mine)
+        several = due.may_be_early and len(mine) > 1
+        # Those without deadlines take turns: none of them is sure to come before another.
+        latest = due.latest + NO_DEADLINE * (due.latest >= NO_DEADLINE)
+        first.append(len(rows))
+        for period, late, soon in mine:
+            early = max(lent if several else soon, -NO_DEADLINE)
+            rows.append((cost, period, late, early, latest, latest - late * (name in on_grid)))
+    turns = np.array([dues[callback.name].may_be_early for callback in unit.in_order])
+    wcet, every, jitter, sooner, until, last = np.array(rows, dtype=np.int64).T
+    begins = np.array(first, dtype=np.int64)
+    return global_edf.Streams(wcet, every, jitter, sooner, until, last, begins, turns)
 
 
 def _streams(unit: Unit, known: Known, callback: Callback) -> list[Stream]:
@@ -241,7 +324,6 @@ def _search(
     cores: int,
     stolen: dag.Stolen,
     limit: int,
-    overtaken: bool,
 ) -> Found:
     """Return the responses of one callback, see `_one_by_one`."""
 
@@ -257,8 +339,6 @@ def _search(
     window = end(1, streams)
     if window is None or not streams:
         return None
-    if overtaken:
-        return window, window + max(stream.jitter for stream in streams)
     # Without work it waits for a core like any other.
     alone = max(cost, 1)
     actual = grid = 0
@@ -325,10 +405,8 @@ def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
         every = zip(unit.timers, bounds.tolist(), strict=True)
         found = {c.name: _local(unit, c, c, bound) for c, bound in every}
         return found, Method(name, "Bertogna07; Goossens03; Bertogna05; Baruah07", ASSUMPTIONS)
-    # In any order, so by deadlines as well.
-    alike = replace(unit, urgency=dict.fromkeys(unit.names, 0))
-    found = _one_by_one(alike, arrivals, [], [], dag.Stolen(), any_order=True)
-    return found, Method(name, "Guan09; Tindell94; Devi08; Erickson10", ASSUMPTIONS)
+    sources = "Bertogna07; Guan09; Spuri96; Tindell94; Devi08; Erickson10"
+    return _by_deadlines(unit, arrivals), Method(name, sources, ASSUMPTIONS)
 
 
 def _edf_on_one_core(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:

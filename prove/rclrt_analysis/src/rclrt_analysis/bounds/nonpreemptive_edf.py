@@ -129,7 +129,6 @@ def no_theorem_2(tasks: TaskSet) -> int:
 def exact(
     tasks: TaskSet,
     supply: Supply = DEDICATED,
-    earliest: Ints | None = None,
     may_be_early: Bools | None = None,
     preemptive: bool = False,
     exclusive: Sequence[Exclusive] = (),
@@ -151,7 +150,6 @@ def exact(
 
     tasks: Deadlines count from the nominal release; `NO_DEADLINE` comes after all others.
     supply: Of the thread.
-    earliest: Shape (n,), ns: how long after its nominal release a job comes at the earliest.
     may_be_early: Shape (n,): whose jobs may also be due at any time before their deadlines. These
         precede what is due later than they may be, and have begun before what is due earlier. That
         holds: from when nothing was left that is due by d until a job that is due by then begins,
@@ -173,16 +171,14 @@ def exact(
     if end >= UNBOUNDED:
         return lost(end)
     work = _Work(tasks, supply, may_be_early, preemptive, exclusive)
-    early = np.zeros(n, dtype=np.int64) if earliest is None else earliest
     due = _dues(tasks, end)
     if due is None:
-        return Responses(*_by_spans(work, end, early), nothing, nothing, nothing)
+        return Responses(*_by_spans(work, end), nothing, nothing, nothing)
     first = np.searchsorted(due, tasks.deadline - tasks.jitter)
     count = np.searchsorted(due, tasks.deadline + end) - first
     if n * int(count.max()) > MAX_NUMBERS:
-        return Responses(*_by_spans(work, end, early), nothing, nothing, nothing)
+        return Responses(*_by_spans(work, end), nothing, nothing, nothing)
     busy = work.busy_until(due, due)
-    same = not tasks.jitter.any() and not early.any()
     actual, nominal = result.copy(), result.copy()
     for mine in np.array_split(np.arange(n), n * int(count.max()) // BLOCK + 1):
         place = first[mine, None] + np.arange(count[mine].max(initial=0))
@@ -191,9 +187,9 @@ def exact(
         release = due[place] - tasks.deadline[mine, None]
         inside &= busy[place] >= release
         limit = np.where(inside, busy[place], -UNBOUNDED)
-        since = np.maximum(release + early[mine, None], 0)
-        actual[mine] = _worst(work, mine, release, since, limit)
-        nominal[mine] = actual[mine] if same else _worst(work, mine, release, release, limit)
+        actual[mine] = nominal[mine] = _worst(work, mine, release, np.maximum(release, 0), limit)
+        if tasks.jitter.any():
+            nominal[mine] = _worst(work, mine, release, release, limit)
     return Responses(actual, nominal, nothing, nothing, nothing)
 
 
@@ -223,7 +219,7 @@ def _ranges(tasks: TaskSet, end: int) -> list[tuple[int, int]]:
     return list(zip(low[order][new].tolist(), until.tolist(), strict=True))
 
 
-def _by_spans(work: "_Work", end: int, early: Ints) -> tuple[Ints, Ints]:
+def _by_spans(work: "_Work", end: int) -> tuple[Ints, Ints]:
     """Return bounds of all responses, from the actual and from the nominal release, shape (n,)."""
     tasks = work.tasks
     edges = [
@@ -239,7 +235,7 @@ def _by_spans(work: "_Work", end: int, early: Ints) -> tuple[Ints, Ints]:
         release = np.maximum(first - deadline, -jitter)
         mine = (last >= deadline - jitter) & (first < deadline + end) & (busy >= release)
         ends, release = busy[mine], release[mine]
-        for found, since in ((actual, np.maximum(release + early[i], 0)), (nominal, release)):
+        for found, since in ((actual, np.maximum(release, 0)), (nominal, release)):
             response = np.where(ends >= UNBOUNDED, ends, ends - since)
             found[i] = max(found[i], response.max(initial=0))
     return actual, nominal

@@ -32,6 +32,10 @@ class Assumption(str, Enum):
         "what inherits urgency from one of several publishers has it once that one has published; "
         "messages are handed over in the thread that publishes"
     )
+    ONE_PROGRAM = (
+        "executors whose deadlines travel with their messages are in one program: from another one "
+        "a deadline is known when the message is taken"
+    )
     ENOUGH_THREADS = "the executor has a thread for every group"
     RESERVED = (
         "every reservation is kept: the kernel's admission control is on, GRUB is off, and budgets "

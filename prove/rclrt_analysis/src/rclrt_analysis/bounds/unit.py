@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is analysed together: callbacks that compete for the same thread or the same core."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -246,7 +246,8 @@ def may_be_replaced(unit: Unit, name: str, local: Local) -> bool:
     """Return whether jobs of a timer may replace each other again and again (`keep_latest`).
 
     One that still waits when the next is released gives way to it. By deadlines, that one waits
-    behind more than the first did.
+    behind more than the first did. By priorities it has the place in line of the first, so it ends
+    when that would have ended at the latest.
     """
     callback = unit.system.callback_of[name]
     edf = any(executor.policy is Policy.EDF for executor in unit.executors)
@@ -318,11 +319,11 @@ def _told(unit: Unit, known: Known, responses: Mapping[str, Local], name: str) -
     return replace(local, output=output, gap=gap, root_gap=whole.root_gap, prefix=whole.prefix)
 
 
-def make_rows(unit: Unit, known: Known, callbacks: Sequence[Callback] | None = None) -> Rows:
+def make_rows(unit: Unit, known: Known) -> Rows:
     """Return the tasks of a unit."""
     owner: list[int] = []
     columns: list[tuple[int, int, int, int, int]] = []
-    for i, callback in enumerate(callbacks or unit.callbacks):
+    for i, callback in enumerate(unit.callbacks):
         for stream in known[callback.name].streams:
             owner.append(i)
             deadline = callback.deadline or UNBOUNDED

@@ -3,6 +3,7 @@
 """One thread with a queue of events, ordered FIFO, by priority or by deadline [Teper25 §IV-V]."""
 
 import heapq
+from collections import deque
 from collections.abc import Callable
 
 from rclrt_analysis.model import Executor, ExecutorKind, Kind, Policy, Release
@@ -16,8 +17,8 @@ def _order(executor: Executor) -> Order:
     if executor.kind is ExecutorKind.EVENTS_FIFO:
         return lambda job: (job.sequence,)
     if executor.policy is Policy.EDF:
-        return lambda job: (job.deadline, job.release, job.sequence)
-    return lambda job: (-job.urgency, job.release, job.sequence)
+        return lambda job: (job.deadline, *job.place)
+    return lambda job: (-job.urgency, *job.place)
 
 
 def make(clock: Clock, executor: Executor, members: list[int]) -> "EventsExecutor":
@@ -51,6 +52,8 @@ class EventsExecutor:
         self._clock = clock
         self._order = _order(executor)
         self._queue: list[tuple[tuple[int, ...], int, Job]] = []
+        self._waiting: dict[int, deque[Job]] = {}
+        self._replaces = executor.kind is not ExecutorKind.EVENTS_FIFO
         self._running: Job | None = None
         self._end = 0
         self._releasing_until = 0
@@ -62,7 +65,7 @@ class EventsExecutor:
     def release(self, job: Job) -> None:
         """Take a job that is released now."""
         clock = self._clock
-        heapq.heappush(self._queue, (self._order(job), job.sequence, job))
+        self._push(job)
         ready = clock.now
         if self._delta and job.callback in self._timers:
             self._releasing_until = max(clock.now, self._releasing_until) + self._delta
@@ -72,6 +75,19 @@ class EventsExecutor:
                 clock.at(self._end, END, self._finish)
         if self._running is None:
             clock.at(ready, CHOOSE, self._choose)
+
+    def _push(self, job: Job) -> None:
+        mine = self._waiting.setdefault(job.callback, deque())
+        if self._replaces and self._clock.replaced(job, mine) is not None:
+            mine.clear()
+        mine.append(job)
+        heapq.heappush(self._queue, (self._order(job), job.sequence, job))
+
+    def _is_idle(self) -> bool:
+        """Return whether nothing waits, and forget what has begun or given way."""
+        while self._queue and self._queue[0][2].start >= 0:
+            heapq.heappop(self._queue)
+        return not self._queue
 
     def _finish(self) -> None:
         job = self._running
@@ -83,8 +99,9 @@ class EventsExecutor:
 
     def _choose(self) -> None:
         clock = self._clock
-        if self._running is not None or not self._queue or clock.now < self._releasing_until:
-            if self._running is None and self._queue:
+        idle = self._is_idle()
+        if self._running is not None or idle or clock.now < self._releasing_until:
+            if self._running is None and not idle:
                 clock.at(self._releasing_until, CHOOSE, self._choose)
             return
         if self._supplied is not None:
@@ -92,11 +109,12 @@ class EventsExecutor:
             if given > clock.now:
                 clock.at(given, CHOOSE, self._choose)
                 return
-        job = heapq.heappop(self._queue)[2]
-        self._start(job)
+        self._start()
 
-    def _start(self, job: Job) -> None:
+    def _start(self) -> None:
+        """Start what is first, or what came before it of its callback, which has its deadline."""
         clock = self._clock
+        job = self._waiting[self._queue[0][2].callback].popleft()
         self._running = job
         job.core = self._core
         clock.begin(job)
@@ -138,7 +156,8 @@ class ReleaseAndExecute(EventsExecutor):
             if timestamp <= clock.now:
                 job = clock.make_job(index, timestamp, [])
                 job.release = timestamp
-                heapq.heappush(self._queue, (self._order(job), job.sequence, job))
+                job.place = (timestamp, job.sequence)
+                self._push(job)
                 period = clock.system.callbacks[index].period or 1
                 skipped = (clock.now - timestamp) // period
                 clock.run.skipped[index] += skipped
@@ -152,5 +171,5 @@ class ReleaseAndExecute(EventsExecutor):
             self._start_best()
 
     def _start_best(self) -> None:
-        if self._running is None and self._queue:
-            self._start(heapq.heappop(self._queue)[2])
+        if self._running is None and not self._is_idle():
+            self._start()

@@ -21,6 +21,7 @@ class Job:
     released_by: The job whose message released it; None for a timer, or a message from outside.
     own_deadline: What it has taken itself; `deadline` is that of what others of its group have
         taken, too.
+    place: Since when its callback waits, and the number of the job that did first.
     """
 
     callback: int
@@ -40,6 +41,7 @@ class Job:
     published: bool = False
     released_by: "Job | None" = None
     own_deadline: int = 0
+    place: tuple[int, int] = (0, 0)
 
     @property
     def root(self) -> int:

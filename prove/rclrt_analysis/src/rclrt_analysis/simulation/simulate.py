@@ -9,7 +9,7 @@ is released when another ends takes part in the choice. Same model, same seed, s
 import gc
 import heapq
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,6 +38,8 @@ class SimulationError(Exception):
 class Options:
     """How releases and execution times are drawn.
 
+    seed: With an odd one timers queue all releases (`overruns: queue_all`). Else what is released
+        replaces a job of its timer that waits (`keep_latest`).
     random_work: Execution times between best and worst case, tries on a link lost or not, and
         publications anywhere in a job; else always the worst, as many lost as may be, and with the
         last step.
@@ -131,11 +133,23 @@ class Clock:
         left = work - most
         if callback.publishes and self.options.random_work:
             left = self.between(left, work - min(most, callback.publish_least))
+        number = self.next_number()
         return Job(
-            index, self.next_number(), nominal, self.now, work, self.urgency[index], deadline,
-            sources, remaining=work, publish_left=left, published=not callback.publishes,
-            released_by=sources[-1] if sources else None,
+            index, number, nominal, self.now, work, self.urgency[index], deadline, sources,
+            remaining=work, publish_left=left, published=not callback.publishes,
+            released_by=sources[-1] if sources else None, place=(self.now, number),
         )  # fmt: skip
+
+    def replaced(self, job: Job, waiting: Iterable[Job]) -> Job | None:
+        """Return the waiting job that gives its place to this release of its timer, if one does."""
+        if self.options.seed % 2 or self._callbacks[job.callback].kind is not Kind.TIMER:
+            return None
+        old = next((o for o in waiting if o.callback == job.callback and o.start < 0), None)
+        if old is not None:
+            job.place = old.place
+            old.start = self.now  # It never runs.
+            self.run.skipped[job.callback] += 1
+        return old
 
     def _drawn(self, callback: Callback, sources: list[Job]) -> int:
         if not callback.repeats:

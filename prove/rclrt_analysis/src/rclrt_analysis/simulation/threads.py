@@ -88,10 +88,18 @@ class Cores:
             cost = Job(RELEASING, job.sequence, clock.now, clock.now, delta, 2**60, -1, [job])
             cost.remaining = delta
             cost.published = True
+            cost.place = job.place
             self._jobs.append(cost)
         else:
-            self._jobs.append(job)
+            self._arrive(job)
         self._plan()
+
+    def _arrive(self, job: Job) -> None:
+        old = self._clock.replaced(job, self._jobs)
+        if old is not None:
+            self._jobs.remove(old)
+            self._ahead.discard(id(old))
+        self._jobs.append(job)
 
     def _plan(self) -> None:
         now = self._clock.now
@@ -112,7 +120,14 @@ class Cores:
         # What is not ordered by deadlines beside them precedes them: no deadline is before 0.
         first = job.deadline if job.callback in self._edf else -job.urgency
         behind = not self._ahead or id(job) not in self._ahead
-        return (first, behind, job.release, job.sequence)
+        return (first, behind, *job.place)
+
+    def _oldest(self, job: Job) -> Job:
+        """Return what its callback runs first; that has the earliest deadline of all that wait."""
+        if job.callback not in self._edf:
+            return job
+        mine = (other for other in self._jobs if other.callback == job.callback)
+        return min(mine, key=lambda other: other.sequence)
 
     def _thread(self, job: Job) -> str:
         """Return whose threads run it: those of its group, or of its pool."""
@@ -145,14 +160,16 @@ class Cores:
         if self._cores == 1 and self._jobs:
             first = min(self._jobs, key=self._key) if len(self._jobs) > 1 else self._jobs[0]
             held = first.callback != RELEASING
-            return [self._holder.get(self._group(first.callback), first) if held else first]
+            if not held:
+                return [first]
+            return [self._holder.get(self._group(first.callback)) or self._oldest(first)]
         best: dict[str, tuple[tuple[int, ...], Job]] = {}
         for job in self._jobs:
             group = self._group(job.callback) if job.callback != RELEASING else f"\0{job.sequence}"
             key = self._key(job)
             known = best.get(group)
             if known is None or key < known[0]:
-                best[group] = (key, self._holder.get(group, job))
+                best[group] = (key, self._holder.get(group) or self._oldest(job))
         every = sorted(best.values(), key=lambda one: one[0])
         return [job for _, job in every[: self._cores]]
 
@@ -238,7 +255,7 @@ class Cores:
         for job in ended:
             self._jobs.remove(job)
             if job.callback == RELEASING:
-                self._jobs += job.sources
+                self._arrive(job.sources[0])
             else:
                 self._holder.pop(self._group(job.callback), None)
                 self._ahead.discard(id(job))

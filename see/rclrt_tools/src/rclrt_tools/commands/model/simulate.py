@@ -21,7 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--duration", type=positive, default=10, metavar="S", help="simulated (%(default)s)"
     )
-    parser.add_argument("--seed", type=int, default=1, help="of phases and times (%(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=1,
+        help="of phases and times; with an even one a timer's release replaces one that still "
+        "waits, as `overruns: keep_latest` does (%(default)s)",
+    )  # fmt: skip
     parser.add_argument(
         "--random-work", action="store_true", help="execution times from best to worst case"
     )
