@@ -77,10 +77,12 @@ LAYERS = {
     "rclrt_core": _layer("rclrt_trace", only=("boost", "libboost-dev")),
     "rclrt_probe": _layer("rclrt_trace", "rclrt_core"),
     "rclrt_config": _layer("rclrt_core", only=("yaml-cpp",)),
+    "rclrt_watch": _layer("rclrt_trace", "rclrt_core", "rclrt_config", only=()),
     # ROS in headers that only front ends include.
     "rclrt_front_end": _layer(
         "rclrt_core",
         "rclrt_config",
+        "rclrt_watch",
         "rclrt_scx",
         only=("rcl", "rmw", "diagnostic_msgs", "rosidl_runtime_c", "tracetools"),
     ),

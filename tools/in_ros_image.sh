@@ -30,5 +30,5 @@ rosdep update -q --rosdistro "$ROS_DISTRO"
 rosdep install --from-paths "$source" --ignore-src -y --rosdistro "$ROS_DISTRO"
 colcon build --base-paths "$source" --packages-up-to rclrt_rclcpp \
   --cmake-args -DRCLRT_BUILD_TESTS=ON "-DRCLRT_SANITIZE=${1:-}"
-colcon test --base-paths "$source" --packages-select rclrt_core rclrt_config rclrt_front_end rclrt_rclcpp
+colcon test --base-paths "$source" --packages-select rclrt_core rclrt_config rclrt_watch rclrt_front_end rclrt_rclcpp
 colcon test-result --verbose

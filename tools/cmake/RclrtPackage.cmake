@@ -53,16 +53,16 @@ function(rclrt_add_library name)
   set_property(DIRECTORY PROPERTY rclrt_exports TRUE)
 endfunction()
 
-# rclrt_add_executable(<name> SOURCES <file>... [LIBRARIES <library>...])
-# Installed where ROS 2 looks for a package's programs (`ros2 run <package> <name>`). Part of rclrt_programs, the
-# target of what experiments run.
+# rclrt_add_executable(<name> [ON_PATH] SOURCES <file>... [LIBRARIES <library>...])
+# Installed where ROS 2 looks for a package's programs (`ros2 run <package> <name>`), or ON_PATH. Part of rclrt_programs,
+# the target of what experiments run.
 function(rclrt_add_executable name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ON_PATH" "" "SOURCES;LIBRARIES")
   _rclrt_reject_unparsed(rclrt_add_executable)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
   rclrt_compile_options(${name})
-  install(TARGETS ${name} RUNTIME DESTINATION lib/${PROJECT_NAME})
+  install(TARGETS ${name} RUNTIME DESTINATION $<IF:$<BOOL:${arg_ON_PATH}>,${CMAKE_INSTALL_BINDIR},lib/${PROJECT_NAME}>)
   set_property(GLOBAL APPEND PROPERTY rclrt_programs ${name})
 endfunction()
 

@@ -67,6 +67,7 @@ def manifest(*dependencies: str) -> str:
         ("rclrt_rcl/src/a.cpp", "#include <rclcpp/rclcpp.hpp>\n", "must not see rclcpp"),
         ("rclrt_rcl/src/a.cpp", '#include "../../rclrt_core/src/b.hpp"\n', "leads out of"),
         ("rclrt_config/src/a.cpp", "#include <rcl/rcl.h>\n", "rclrt_config must not see rcl"),
+        ("rclrt_watch/src/a.cpp", "#include <rcl/rcl.h>\n", "rclrt_watch must not see rcl"),
         ("rclrt_core/a.cpp", '#include "rclrt_config/chain.hpp"\n', "must not see rclrt_config"),
         ("rclrt_examples/a.cpp", '#include "rclrt_rcl/detail/b.hpp"\n', "is private to rclrt_rcl"),
         ("rclrt_rcl/a.cpp", '#include "rclrt_baselines/a.hpp"\n', "must not see rclrt_benchmarks"),

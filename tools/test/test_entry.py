@@ -187,7 +187,7 @@ def test_arguments_are_read_by_a_python_that_has_nothing_installed(verb: str) ->
     ("verb", "lists", "targets"),
     [
         ("analyze m", ["run"], None),
-        ("watch m", ["run", "ros"], "rclrt_watch"),
+        ("watch m", ["run"], "rclrt_watch"),
         ("bench waters", ["run"], None),
         ("bench memory", ["run", "ros"], "rclrt_programs"),
         ("demo", ["run", "ros"], "rclrt_reference_system"),
@@ -206,6 +206,14 @@ def test_a_verb_takes_what_it_needs_and_no_more(
     build = [f"ninja -C {tree.root}/build -n {targets}".strip()] if targets is not None else []
     assert tree.calls("ninja") == build
     assert len(tree.calls("cmake")) == len(build)
+
+
+def test_a_watch_builds_nothing_of_ros_and_takes_a_build_that_has_it(tree: Tree) -> None:
+    for verb, packages in (("watch m", [4]), ("watch m", []), ("demo", [0]), ("watch m", [])):
+        result = tree.run(*verb.split())
+        assert result.returncode == 0, result.stderr
+        named = [call.partition("RCLRT_PACKAGES=")[2] for call in tree.calls("cmake")]
+        assert [names.count("/") for names in named] == packages
 
 
 def test_a_verb_waits_for_nothing_that_it_does_not_need(tree: Tree) -> None:

@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("RCLRT_BUILD_DIR", ROOT / "build"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BELOW_ROS = (
-    "rclrt_trace", "rclrt_scx", "rclrt_micro", "rclrt_core", "rclrt_config", "rclrt_front_end",
+    "rclrt_trace", "rclrt_scx", "rclrt_micro", "rclrt_core", "rclrt_config", "rclrt_watch",
+    "rclrt_front_end",
 )  # fmt: skip
 ALL = (*BELOW_ROS, "rclrt_rcl")
 CACHE = BUILD / "CMakeCache.txt"

@@ -253,15 +253,8 @@ std::vector<Chain> read_chains(const YAML::Node & map, const std::string & file)
 
 const char * to_string(ChainSemantics semantics)
 {
-  switch (semantics) {
-    case ChainSemantics::kReaction:
-      return "reaction";
-    case ChainSemantics::kAge:
-      return "age";
-    case ChainSemantics::kLatency:
-      break;
-  }
-  return "latency";
+  constexpr const char * words[] = {"reaction", "age", "latency"};
+  return words[static_cast<std::size_t>(semantics)];
 }
 
 bool ChainLink::matches(const std::string & callback) const

@@ -17,6 +17,9 @@ namespace rclrt_front_end
 {
 
 using rclrt_core::Severity;
+using rclrt_watch::Broken;
+using rclrt_watch::in_ms;
+using rclrt_watch::WatchedChain;
 
 namespace
 {
@@ -47,7 +50,8 @@ Watcher::Watcher(
   options_(std::move(options)),
   executor_(engine.trace_source(UINT32_MAX).executor),
   chains_(configuration.chains()),
-  assumptions_(terms_of(configuration), [this](const Broken & broken) { tell_broken(broken); })
+  assumptions_(
+    rclrt_watch::terms_of(configuration), [this](const Broken & broken) { tell_broken(broken); })
 {
   rclrt_core::ThreadOptions thread;
   thread.name = "rclrt watch";
@@ -134,7 +138,7 @@ void Watcher::look(int64_t now)
     next_forgetting_ = now + kForgets;
     refused_.clear();
   }
-  std::vector<std::string> there = live_traces();
+  std::vector<std::string> there = rclrt_watch::live_traces();
   // Live traces of this process come first: there may be too many.
   const std::string ours = "-" + std::to_string(getpid()) + "-";
   std::partition(there.begin(), there.end(), [&ours](const std::string & path) {
@@ -227,7 +231,7 @@ void Watcher::publish()
       callbacks[callback->name()] = engine_.statistics(*callback);
     }
   }
-  for (DiagnosticStatus & status : statuses_of(callbacks, &published_)) {
+  for (DiagnosticStatus & status : rclrt_watch::statuses_of(callbacks, &published_)) {
     statuses.push_back(std::move(status));
   }
   for (DiagnosticStatus & status : statuses) {
@@ -244,9 +248,10 @@ void Watcher::publish()
 void Watcher::look_at_threads()
 {
   if (engine_.is_spinning() && assumptions_.has_proof()) {
-    assumptions_.look_at_threads(engine_.threads(), [](const rclrt_core::Attributes & attributes) {
-      return MiddlewareThreads::instance().outranked_by(attributes);
-    });
+    assumptions_.look_at_threads(
+      {engine_.threads(), {0}}, [](const rclrt_core::Attributes & attributes) {
+        return MiddlewareThreads::instance().outranked_by(attributes);
+      });
   }
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Watches over the chains of a configuration while an executor exists. An ordinary thread (SCHED_OTHER) does it all: it
-/// reads the records that the executors of this user keep in memory (LiveFollower), every 50 ms. Jobs pay nothing for it
+/// reads the records that the executors of this user keep in memory (rclrt_watch::LiveFollower), every 50 ms. Jobs pay nothing for it
 /// beyond their record, and nobody waits for it.
 ///
 /// A chain belongs to the executor that has its last callback: that one counts, tells and reports. Its other callbacks
@@ -19,10 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include "assumptions.hpp"
-#include "chain_set.hpp"
-#include "chain_watch.hpp"
-#include "live_follower.hpp"
 #include "rclrt_config/configuration.hpp"
 #include "rclrt_core/callback.hpp"
 #include "rclrt_core/engine.hpp"
@@ -30,6 +26,9 @@
 #include "rclrt_core/status.hpp"
 #include "rclrt_front_end/executor_report.hpp"
 #include "rclrt_front_end/process_platform.hpp"
+#include "rclrt_watch/assumptions.hpp"
+#include "rclrt_watch/chain_watch.hpp"
+#include "rclrt_watch/live_follower.hpp"
 
 namespace rclrt_front_end
 {
@@ -61,9 +60,9 @@ public:
 
 private:
   /// An executor, and where its records are.
-  struct Source : ChainSource
+  struct Source : rclrt_watch::ChainSource
   {
-    LiveFollower file;
+    rclrt_watch::LiveFollower file;
     bool is_spoilt = false;  ///< somebody else has written into the file
   };
 
@@ -75,10 +74,10 @@ private:
   void settle(int64_t now);
   void publish();
   void look_at_threads();
-  void tell_broken(const Broken & broken);
+  void tell_broken(const rclrt_watch::Broken & broken);
   // Under the mutex:
-  ChainReport report_of(const WatchedChain & chain) const;
-  void tell_of(const WatchedChain & chain, int64_t now);
+  ChainReport report_of(const rclrt_watch::WatchedChain & chain) const;
+  void tell_of(const rclrt_watch::WatchedChain & chain, int64_t now);
   bool has_missed() const;
   DiagnosticStatus status_of_proof() const;
 
@@ -91,7 +90,7 @@ private:
 
   mutable PiMutex mutex_;
   // Under the mutex:
-  ChainSet chains_;
+  rclrt_watch::ChainSet chains_;
   uint64_t lost_ = 0;
   std::set<std::string> unproved_;  ///< chains whose proof was seen to be broken
   std::vector<std::pair<std::string, std::string>>
@@ -106,22 +105,11 @@ private:
   int64_t next_publication_ = 0;
   std::map<std::string, rclrt_core::CallbackStatistics>
     published_;  ///< of callbacks, the last time
-  Assumptions assumptions_;
+  rclrt_watch::Assumptions assumptions_;
   std::set<std::string> above_bound_;  ///< chains that were told
   uint64_t lost_of_ended_ = 0;
 
   std::unique_ptr<rclrt_core::Thread> thread_;  ///< ends first
 };
-
-/// An entry of /diagnostics.
-/// `peak`: the most misses in a row since the last status. So nothing that lasts for less than a second is lost, and
-/// what `on_miss` allows does not change the level.
-DiagnosticStatus status_of(const ChainWatch & chain, const ChainReport & report, uint64_t peak);
-
-/// One for each callback, by its name; a warning if since the last time it has lost jobs (dropped ones, or such that
-/// ended by an exception) or was over its budget. `last`: what this function was given the last time.
-std::vector<DiagnosticStatus> statuses_of(
-  const std::map<std::string, rclrt_core::CallbackStatistics> & callbacks,
-  std::map<std::string, rclrt_core::CallbackStatistics> * last);
 
 }  // namespace rclrt_front_end

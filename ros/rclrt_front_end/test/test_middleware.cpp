@@ -28,7 +28,7 @@
 #include "rclrt_front_end/local_publishers.hpp"
 #include "rclrt_front_end/sent_message.hpp"
 #include "rclrt_front_end/teller.hpp"
-#include "watcher.hpp"
+#include "rclrt_watch/statuses.hpp"
 
 namespace
 {
@@ -194,7 +194,7 @@ TEST(Statuses, warn_of_a_callback_in_the_second_in_which_something_went_wrong)
           "budget"}}) {
     std::map<std::string, CallbackStatistics> callbacks;
     std::map<std::string, CallbackStatistics> last;
-    const auto status = [&] { return statuses_of(callbacks, &last).at(0); };
+    const auto status = [&] { return rclrt_watch::statuses_of(callbacks, &last).at(0); };
     CallbackStatistics & of = callbacks["/a/timer/1ms"];
     of.executed = 5;
     EXPECT_EQ(status().level, DiagnosticLevel::kOk);
@@ -223,10 +223,10 @@ TEST(Statuses, of_a_callback_that_came_again_begin_anew)
   std::map<std::string, rclrt_core::CallbackStatistics> last;
   std::map<std::string, rclrt_core::CallbackStatistics> callbacks;
   callbacks["a"].over_budget = 9;
-  statuses_of(callbacks, &last);
+  rclrt_watch::statuses_of(callbacks, &last);
   callbacks["a"].over_budget = 0;
-  EXPECT_EQ(statuses_of(callbacks, &last).at(0).level, DiagnosticLevel::kOk);
-  EXPECT_TRUE(statuses_of({}, &last).empty());
+  EXPECT_EQ(rclrt_watch::statuses_of(callbacks, &last).at(0).level, DiagnosticLevel::kOk);
+  EXPECT_TRUE(rclrt_watch::statuses_of({}, &last).empty());
   EXPECT_TRUE(last.empty()) << "what is gone is forgotten";
 }
 

@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "assumptions.hpp"
 #include "rclrt_core/linux_platform.hpp"
 
 namespace rclrt_front_end

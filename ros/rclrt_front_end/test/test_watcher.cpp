@@ -24,9 +24,9 @@
 #include <thread>
 #include <vector>
 
-#include "live_follower.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_front_end/configured_engine.hpp"
+#include "rclrt_watch/live_follower.hpp"
 
 namespace rclrt_front_end
 {
@@ -325,7 +325,7 @@ TEST_F(Watchers, statuses_say_what_chains_callbacks_and_the_proof_are)
 std::vector<std::string> own_files()
 {
   std::vector<std::string> found;
-  for (const std::string & path : live_traces()) {
+  for (const std::string & path : rclrt_watch::live_traces()) {
     if (path.find("-" + std::to_string(getpid()) + "-") != std::string::npos) {
       found.push_back(path);
     }
@@ -388,7 +388,7 @@ TEST_F(Watchers, very_many_files_leave_descriptors_to_the_program)
       declare(", deadline: 10000ms, bound: 9000ms");
       {
         const Executor before(file_, live_);
-        const std::filesystem::path file = live_traces().at(0);
+        const std::filesystem::path file = rclrt_watch::live_traces().at(0);
         for (int i = 0; i < 400; ++i) {
           std::filesystem::copy_file(
             file, file.parent_path() / ("0" + std::to_string(i) + ".trace"));

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine_executor_impl.hpp"
-#include "rclrt_front_end/keep_for_ever.hpp"
+#include "rclrt_front_end/process_platform.hpp"
 #include "rclrt_rcl/error.hpp"
 
 namespace rclrt_rcl

@@ -15,7 +15,6 @@
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp/utilities.hpp"
 #include "rclrt_front_end/diagnostics_on_rcl.hpp"
-#include "rclrt_front_end/keep_for_ever.hpp"
 #include "rclrt_front_end/on_rcl.hpp"
 #include "rclrt_front_end/process_platform.hpp"
 #include "unserved.hpp"

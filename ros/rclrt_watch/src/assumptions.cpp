@@ -1,13 +1,14 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "assumptions.hpp"
+#include "rclrt_watch/assumptions.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
-namespace rclrt_front_end
+namespace rclrt_watch
 {
 
 using rclrt_core::Attributes;
@@ -20,6 +21,9 @@ namespace
 constexpr int kLooksInARow = 3;
 /// Releases of a callback that nobody has looked at yet: those of a burst.
 constexpr std::size_t kMaxReleases = 100'000;
+constexpr std::size_t kMaxThreads = 4096;
+/// More are not told: the names are those of whatever runs.
+constexpr std::size_t kMaxBroken = 10'000;
 
 /// What a record says may be of another version, or damaged.
 SchedulingPolicy policy_of(uint8_t number)
@@ -79,7 +83,7 @@ void Assumptions::add(
   for (const rclrt_job_record & record : records) {
     const auto callback = known.find(record.callback);
     if (callback != known.end() && record.outcome != RCLRT_PUBLISHED) {
-      add_job(*callback->second, record);
+      add_job(*callback->second, record, source);
       if (record.cause == RCLRT_CAUSE_JOB && record.by_executor == executor) {
         check_trigger(*callback->second, record, known);
       }
@@ -87,7 +91,7 @@ void Assumptions::add(
   }
 }
 
-void Assumptions::add_job(Callback & callback, const rclrt_job_record & record)
+void Assumptions::add_job(Callback & callback, const rclrt_job_record & record, std::size_t source)
 {
   const Expected & expected = callback.expected;
   const rclrt_config::Assumption & assumed = expected.assumed;
@@ -101,8 +105,10 @@ void Assumptions::add_job(Callback & callback, const rclrt_job_record & record)
     return;
   }
   ++callback.jobs;
-  if (!terms_.has_all && record.thread != 0 && record.policy != RCLRT_POLICY_UNKNOWN) {
-    Asked & asked = asked_[record.thread];
+  auto & threads = asked_[source];
+  const bool is_new = threads.size() < kMaxThreads && record.thread != 0;
+  if (record.policy != RCLRT_POLICY_UNKNOWN && (is_new || threads.count(record.thread) > 0)) {
+    Asked & asked = threads[record.thread];
     asked.is_real_time = asked.is_real_time && is_fixed_priority(record.policy);
     asked.least = std::min<int>(asked.least, record.priority);
     asked.callback = expected.name;
@@ -223,59 +229,74 @@ void Assumptions::settle(int64_t until)
 }
 
 void Assumptions::look_at_threads(
-  const std::vector<rclrt_core::ThreadReport> & threads,
+  const Threads & threads,
   const std::function<std::vector<std::string>(const Attributes &)> & outranked)
 {
-  std::map<uint32_t, Asked> asked_of_those;
-  for (const rclrt_core::ThreadReport & thread : threads) {
-    if (auto asked = asked_.extract(static_cast<uint32_t>(thread.id))) {
-      asked_of_those.insert(std::move(asked));
+  // A thread lowers itself for a job before it takes it, and another thread may then take that job: so it may have what
+  // any job of the executor has asked for.
+  std::map<uint32_t, std::tuple<Asked, Asked, std::string>>
+    asked_here;  // by it, and by its executor
+  for (const std::size_t source : threads.sources) {
+    std::map<uint32_t, Asked> those;
+    Asked all{true, std::numeric_limits<int>::max(), ""};
+    for (const rclrt_core::ThreadReport & thread : threads.all) {
+      if (auto asked = asked_[source].extract(static_cast<uint32_t>(thread.id))) {
+        all.is_real_time = all.is_real_time && asked.mapped().is_real_time;
+        all.least = std::min(all.least, asked.mapped().least);
+        those.insert(std::move(asked));
+      }
+    }
+    asked_[source] = std::move(those);  // the others have ended
+    for (const auto & [thread, asked] : asked_[source]) {
+      asked_here[thread] = {asked, all, "thread " + std::to_string(source)};
     }
   }
-  asked_ = std::move(asked_of_those);  // the others have ended
-  // A thread lowers itself for a job before it takes it, and another thread may then take that job: so it may have what
-  // any job has asked for.
-  bool all_are_real_time = true;
-  int least = std::numeric_limits<int>::max();
-  for (const auto & entry : asked_) {
-    all_are_real_time = all_are_real_time && entry.second.is_real_time;
-    least = std::min<int>(least, entry.second.least);
-  }
+  const std::size_t process = threads.sources.empty() ? SIZE_MAX : threads.sources.front();
+  std::set<rclrt_core::ThreadId> & were_urgent = urgent_[process];
+  std::set<rclrt_core::ThreadId> urgent;  // without those that have ended: numbers are given again
+  const bool is_outside = !threads.who.empty();  // then one for each executor is told, not each
   Attributes most_urgent;
   std::string whose;
-  for (const rclrt_core::ThreadReport & thread : threads) {
+  for (const rclrt_core::ThreadReport & thread : threads.all) {
     const Attributes & now = thread.in_force;
     const std::string what = "thread " + std::to_string(thread.id);
-    const auto asked = asked_.find(static_cast<uint32_t>(thread.id));
-    if (asked == asked_.end()) {
-      if (is_fixed_priority(now)) {
-        urgent_.insert(thread.id);
+    const auto found = asked_here.find(static_cast<uint32_t>(thread.id));
+    if (found == asked_here.end()) {
+      if (threads.workers.count(thread.id) > 0) {
+        continue;
       }
-      if (is_odd(what, urgent_.count(thread.id) > 0 && !is_fixed_priority(now))) {
-        tell("", what.c_str(), what + " '" + thread.name + "' is not real-time any more");
+      if (is_fixed_priority(now) || were_urgent.count(thread.id) > 0) {
+        urgent.insert(thread.id);
+      }
+      if (is_odd(what, urgent.count(thread.id) > 0 && !is_fixed_priority(now))) {
+        tell(
+          threads.who, is_outside ? "thread" : what.c_str(),
+          what + " '" + thread.name + "' is not real-time any more");
       }
       continue;
     }
-    urgent_.erase(thread.id);
-    if (!all_are_real_time) {
+    const auto & [asked, all, kind] = found->second;
+    if (!all.is_real_time) {
       continue;
     }
     // What a job lends or inherits is more, never less than what was asked for.
-    const bool is_less = !is_fixed_priority(now) || now.priority < least;
+    const bool is_less = !is_fixed_priority(now) || now.priority < all.least;
     if (is_odd(what, is_less)) {
-      tell(
-        asked->second.callback, what.c_str(),
+      note(
+        is_outside ? threads.who : asked.callback, is_outside ? kind : what,
         what + " has " + rclrt_core::to_string(now.scheduling_policy) + " " +
-          std::to_string(now.priority) + ", which no job asked for");
+          std::to_string(now.priority) + ", which no job asked for",
+        terms_.chains_beside(asked.callback), 1);
     }
-    if (asked->second.least > most_urgent.priority) {
+    if (asked.least > most_urgent.priority) {
       most_urgent.scheduling_policy = SchedulingPolicy::kFifo;
-      most_urgent.priority = asked->second.least;
-      whose = asked->second.callback;
+      most_urgent.priority = asked.least;
+      whose = asked.callback;
     }
   }
+  were_urgent = std::move(urgent);
   const std::vector<std::string> below =
-    whose.empty() ? std::vector<std::string>() : outranked(most_urgent);
+    whose.empty() || !outranked ? std::vector<std::string>() : outranked(most_urgent);
   if (is_odd("middleware", !below.empty())) {
     tell(
       whose, "middleware",
@@ -303,6 +324,9 @@ void Assumptions::note(
   const std::string & who, const std::string & kind, const std::string & text,
   std::vector<std::string> chains, int64_t size)
 {
+  if (broken_.size() == kMaxBroken && told_.count({who, kind}) == 0) {
+    return;
+  }
   const auto [place, is_new] = told_.emplace(std::make_pair(who, kind), broken_.size());
   if (is_new) {
     broken_.push_back({who, kind, text, std::move(chains)});
@@ -318,94 +342,4 @@ void Assumptions::note(
   }
 }
 
-using rclrt_core::CallbackKind;
-using rclrt_core::Finding;
-using rclrt_core::WaitingReport;
-
-namespace
-{
-
-/// More than a second.
-constexpr int kOverload = 4;
-
-bool is_kept_as_before(const WaitingReport & before, const WaitingReport & now)
-{
-  return !now.keepers.empty() &&
-         std::all_of(now.keepers.begin(), now.keepers.end(), [&](const auto & keeper) {
-           return std::any_of(
-             before.keepers.begin(), before.keepers.end(), [&](const auto & other) {
-               return other.job == keeper.job && other.callback == keeper.callback;
-             });
-         });
-}
-
-Finding waits_for_itself(const WaitingReport & client)
-{
-  const std::string keeper = "'" + client.keepers.front().callback + "'";
-  return {
-    "'" + client.callback + "'",
-    "a response has come, but " + keeper + " keeps " +
-      (client.is_group_busy ? "the group of both" : "the last thread") +
-      " since then: if it waits for that response, both wait for ever",
-    0,
-    "Give the client a callback group of its own and the executor a thread for it, or do not wait "
-    "in a callback"};
-}
-
-Finding is_full(const WaitingReport & waiting)
-{
-  return {
-    "the pool",
-    "none of its " + std::to_string(waiting.keepers.size()) +
-      " threads has ended a job for a while, and others wait: '" + waiting.callback +
-      "' for example, while '" + waiting.keepers.front().callback + "' keeps one of them",
-    0, "Raise max_threads, or do not block in callbacks"};
-}
-
-Finding is_overloaded(const WaitingReport & waiting)
-{
-  const std::string others =
-    waiting.keepers.empty()
-      ? "threads that are more urgent keep the CPU from its thread"
-      : "others go first, '" + waiting.keepers.front().callback + "' among them";
-  return {
-    "'" + waiting.callback + "'",
-    "work waits, but no job of it has begun for more than a second (overload): " + others, 0,
-    "Give what is more urgent less to do, or this callback a higher priority or an executor of its "
-    "own"};
-}
-
-}  // namespace
-
-std::vector<Finding> Stalls::look(std::vector<WaitingReport> waiting)
-{
-  std::vector<Finding> findings;
-  std::map<std::string, Seen> now;
-  for (WaitingReport & report : waiting) {
-    Seen seen;
-    const auto before = seen_.find(report.callback);
-    if (before != seen_.end() && before->second.last.begun == report.begun) {
-      seen = before->second;
-      seen.is_kept = seen.is_kept && is_kept_as_before(seen.last, report);
-    }
-    ++seen.looks;
-    if (seen.looks > 1 && seen.is_kept && report.kind == CallbackKind::kClient) {
-      findings.push_back(waits_for_itself(report));
-    } else if (
-      seen.looks > 1 && seen.is_kept && !report.is_group_busy && report.keepers.size() > 1) {
-      findings.push_back(is_full(report));
-    } else if (seen.looks == kOverload && !seen.is_kept) {
-      findings.push_back(is_overloaded(report));
-    }
-    seen.last = std::move(report);
-    now.emplace(seen.last.callback, std::move(seen));
-  }
-  seen_ = std::move(now);
-  const auto is_told = [this](const Finding & finding) {
-    return !told_.insert(finding.subject).second;
-  };
-  findings.erase(std::remove_if(findings.begin(), findings.end(), is_told), findings.end());
-  return findings;
-}
-
-}  // namespace rclrt_front_end
+}  // namespace rclrt_watch

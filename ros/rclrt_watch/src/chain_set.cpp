@@ -1,12 +1,12 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "chain_set.hpp"
+#include "rclrt_watch/chain_watch.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace rclrt_front_end
+namespace rclrt_watch
 {
 
 namespace
@@ -134,4 +134,4 @@ void ChainSet::add_job(
   }
 }
 
-}  // namespace rclrt_front_end
+}  // namespace rclrt_watch

@@ -1,13 +1,13 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "chain_watch.hpp"
+#include "rclrt_watch/chain_watch.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 
-namespace rclrt_front_end
+namespace rclrt_watch
 {
 
 using rclrt_config::ChainSemantics;
@@ -37,21 +37,8 @@ std::optional<Duration> duration_of(const std::optional<int64_t> & ns)
 
 const char * to_string(ChainState state)
 {
-  switch (state) {
-    case ChainState::kUnseen:
-      return "UNSEEN";
-    case ChainState::kOk:
-      return "OK";
-    case ChainState::kWarn:
-      return "WARN";
-    case ChainState::kError:
-      return "ERROR";
-    case ChainState::kSilent:
-      return "SILENT";
-    case ChainState::kNotLast:
-      break;
-  }
-  return "NOT LAST";
+  constexpr const char * words[] = {"UNSEEN", "OK", "WARN", "ERROR", "SILENT", "NOT LAST"};
+  return words[static_cast<std::size_t>(state)];
 }
 
 JoinWatch::JoinWatch(uint32_t inputs, bool is_whole) : inputs_(inputs)
@@ -457,4 +444,4 @@ ChainReport ChainWatch::report() const
   return report;
 }
 
-}  // namespace rclrt_front_end
+}  // namespace rclrt_watch

@@ -1,7 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "live_follower.hpp"
+#include "rclrt_watch/live_follower.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,12 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 #include <utility>
 
-namespace rclrt_front_end
+namespace rclrt_watch
 {
 namespace
 {
@@ -195,8 +196,13 @@ bool LiveFollower::read(std::vector<rclrt_job_record> * records)
     }
   }
   const auto first = records->begin() + static_cast<std::ptrdiff_t>(before);
-  const auto end = std::remove_if(
-    first, records->end(), [](const rclrt_job_record & record) { return !is_sane(record); });
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t latest = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  // What ends in the future would never be old enough to be forgotten.
+  const auto end = std::remove_if(first, records->end(), [latest](const rclrt_job_record & record) {
+    return !is_sane(record) || record.end_ns > latest;
+  });
   lost_ += static_cast<uint64_t>(records->end() - end);
   records->erase(end, records->end());
   return true;
@@ -318,4 +324,4 @@ std::vector<std::string> live_traces()
   return found;
 }
 
-}  // namespace rclrt_front_end
+}  // namespace rclrt_watch

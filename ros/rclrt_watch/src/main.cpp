@@ -19,6 +19,9 @@
 //   records COUNT                         and after the line so many records
 //   settle TIME                           judge what has ended by then
 //   note WHO KIND TEXT CALLBACK           something that is no job
+//   thread NUMBER NAME POLICY PRIORITY WORKER   of a process, as it is now; WORKER: 1 if it may run jobs of others
+//   at NUMBER                             one of its sources
+//   look PROGRAM                          judge these threads
 //   lost COUNT                            so many records are missing
 //
 // These answer with one line:
@@ -28,7 +31,9 @@
 //   diagnostics                           a status of each chain
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -36,6 +41,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -49,15 +55,20 @@ using rclrt_config::Chain;
 using rclrt_config::ChainSemantics;
 using rclrt_core::Duration;
 using rclrt_core::SchedulingPolicy;
-using rclrt_front_end::ChainSource;
-using rclrt_front_end::Expected;
-using rclrt_front_end::SystemWatch;
+using rclrt_watch::ChainSource;
+using rclrt_watch::Expected;
+using rclrt_watch::SystemWatch;
 using Words = std::vector<std::string>;
 
 constexpr int kMaxLine = 1 << 16;
 constexpr int64_t kMaxRecords = 1 << 16;
+constexpr int64_t kMaxSources = 1 << 16;
+constexpr std::size_t kMaxThreads = 1 << 16;
 /// Times are of some years at most, so that sums of them are times.
 constexpr int64_t kMaxTime = int64_t{1} << 59;
+/// What is kept of lines, with what each takes besides: the model, and names.
+constexpr std::size_t kMaxKept = std::size_t{1} << 26;
+constexpr std::size_t kBesides = 256;
 
 /// What is wrong with a line.
 struct Wrong : std::runtime_error
@@ -85,9 +96,16 @@ To to(const std::string & text)
 }
 
 template <typename To>
-std::optional<To> maybe(const std::string & text)
+std::optional<To> maybe(const std::string & text, int64_t most = kMaxTime)
 {
-  return text == "-" ? std::nullopt : std::optional<To>(number(text, kMaxTime));
+  return text == "-" ? std::nullopt : std::optional<To>(static_cast<To>(number(text, most)));
+}
+
+void answer(const std::string & text)
+{
+  if (std::puts(text.c_str()) < 0 || std::fflush(stdout) != 0) {
+    throw Wrong("nobody takes the answer: " + std::system_category().message(errno));
+  }
 }
 
 /// The words of a line.
@@ -116,6 +134,7 @@ class Follower
 public:
   void follow(const std::string & line)
   {
+    line_ = line.size();
     Words words = words_of(line);
     const auto verb = verbs_.find(words.front());
     if (verb == verbs_.end()) {
@@ -126,6 +145,9 @@ public:
       throw Wrong("'" + verb->first + "' has " + std::to_string(verb->second.first) + " words");
     }
     verb->second.second(words);
+    if (threads_.all.size() + threads_.sources.size() > kMaxThreads) {
+      throw Wrong("a process has more than 65536 threads and sources");
+    }
   }
 
 private:
@@ -134,6 +156,15 @@ private:
     std::map<uint32_t, std::string> names;
   };
   using Verb = std::pair<std::size_t, std::function<void(const Words &)>>;
+
+  /// What the line says stays.
+  void keep()
+  {
+    kept_ += line_ + kBesides;
+    if (kept_ > kMaxKept) {
+      throw Wrong("names and the model take more than 64 MiB");
+    }
+  }
 
   SystemWatch & watch()
   {
@@ -158,6 +189,7 @@ private:
     if (items.empty() || watch_) {
       throw Wrong(watch_ ? "the model is complete" : "there is nothing that it belongs to");
     }
+    keep();
     return items.back();
   }
 
@@ -184,8 +216,8 @@ private:
        maybe<Duration>(w[3]),
        maybe<Duration>(w[4]),
        maybe<Duration>(w[5]),
-       maybe<uint32_t>(w[6]),
-       maybe<uint32_t>(w[7]),
+       maybe<uint32_t>(w[6], UINT32_MAX),
+       maybe<uint32_t>(w[7], UINT32_MAX),
        std::nullopt});
     last(chains_);
   }
@@ -200,7 +232,7 @@ private:
 
   void begin_source(const Words & words)
   {
-    source_ = to<std::size_t>(words[0]);
+    source_ = static_cast<std::size_t>(number(words[0], kMaxSources));
     sources_[source_].process = to<uint32_t>(words[1]);
     sources_[source_].executor = to<uint32_t>(words[2]);
   }
@@ -216,11 +248,25 @@ private:
     watch().add(source_, source, source.names, std::move(records));
   }
 
+  void add_thread(const Words & w)
+  {
+    rclrt_core::ThreadReport thread;
+    thread.id = to<rclrt_core::ThreadId>(w[0]);
+    thread.name = w[1];
+    thread.in_force.scheduling_policy = SchedulingPolicy(number(w[2], RCLRT_POLICY_EXT));
+    thread.in_force.priority = static_cast<int>(number(w[3], INT32_MAX, INT32_MIN));
+    if (w[4] == "1") {
+      threads_.workers.insert(thread.id);
+    }
+    threads_.all.push_back(std::move(thread));
+  }
+
   void answer_which(const Words & words)
   {
+    keep();
     watch();
     const Expected * const found = model_.find(words[0]);
-    std::puts(found ? rclrt_front_end::quoted(found->name).c_str() : "null");
+    answer(found ? rclrt_watch::quoted(found->name) : "null");
   }
 
   const std::map<std::string, Verb> verbs_ = {
@@ -235,29 +281,47 @@ private:
         last(chains_).links.push_back({w[0], w[2] == "1", to<uint32_t>(w[3]), w[1] == "timer"});
       }}},
     {"source", {3, [this](const Words & w) { begin_source(w); }}},
-    {"name", {2, [this](const Words & w) { sources_[source_].names[to<uint32_t>(w[0])] = w[1]; }}},
+    {"name",
+     {2, [this](const Words & w) { keep(), sources_[source_].names[to<uint32_t>(w[0])] = w[1]; }}},
     {"records", {1, [this](const Words & w) { read_records(w); }}},
     {"settle", {1, [this](const Words & w) { watch().settle(number(w[0], kMaxTime, -kMaxTime)); }}},
     {"note", {4, [this](const Words & w) { watch().note(w[0], w[1], w[2], w[3]); }}},
+    {"thread", {5, [this](const Words & w) { add_thread(w); }}},
+    {"at",
+     {1,
+      [this](const Words & w) {
+        threads_.sources.push_back(static_cast<std::size_t>(number(w[0], kMaxSources)));
+      }}},
+    {"look",
+     {1,
+      [this](const Words & w) {
+        threads_.who = w[0];
+        watch().look_at_threads(threads_);
+        threads_ = {};
+      }}},
     {"lost", {1, [this](const Words & w) { watch().set_lost(to<uint64_t>(w[0])); }}},
-    {"say", {1, [this](const Words & w) { std::puts(watch().to_json(w[0] == "1").c_str()); }}},
+    {"say", {1, [this](const Words & w) { answer(watch().to_json(w[0] == "1")); }}},
     {"which", {1, [this](const Words & w) { answer_which(w); }}},
-    {"diagnostics", {0, [this](const Words &) { std::puts(watch().diagnostics().c_str()); }}}};
+    {"diagnostics", {0, [this](const Words &) { answer(watch().diagnostics()); }}}};
 
   std::string name_;
   bool is_met_ = false;
   std::vector<std::pair<Expected, std::string>> callbacks_;
   std::vector<Chain> chains_;
-  rclrt_front_end::Model model_;
+  rclrt_watch::Model model_;
   std::optional<SystemWatch> watch_;
   std::map<std::size_t, Source> sources_;
   std::size_t source_ = 0;
+  rclrt_watch::Assumptions::Threads threads_;
+  std::size_t line_ = 0;  ///< bytes of the last one
+  std::size_t kept_ = 0;
 };
 
 }  // namespace
 
 int main()
 {
+  std::signal(SIGPIPE, SIG_IGN);  // answer() says it
   Follower follower;
   std::vector<char> line(kMaxLine);
   for (unsigned long long lines = 1; std::fgets(line.data(), kMaxLine, stdin); ++lines) {
@@ -271,7 +335,6 @@ int main()
       std::fprintf(stderr, "rclrt_watch: line %llu: %s\n", lines, wrong.what());
       return 2;
     }
-    std::fflush(stdout);
   }
   return 0;
 }

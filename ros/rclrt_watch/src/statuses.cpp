@@ -1,32 +1,26 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "watcher.hpp"
+#include "rclrt_watch/statuses.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-namespace rclrt_front_end
+#include "rclrt_watch/assumptions.hpp"
+#include "rclrt_watch/chain_watch.hpp"
+
+namespace rclrt_watch
 {
 namespace
 {
 
 DiagnosticLevel level_of(ChainState state)
 {
-  switch (state) {
-    case ChainState::kUnseen:
-      return DiagnosticLevel::kStale;
-    case ChainState::kOk:
-    case ChainState::kNotLast:
-      return DiagnosticLevel::kOk;
-    case ChainState::kError:
-      return DiagnosticLevel::kError;
-    case ChainState::kWarn:
-    case ChainState::kSilent:
-      break;
-  }
-  return DiagnosticLevel::kWarn;
+  constexpr DiagnosticLevel levels[] = {DiagnosticLevel::kStale, DiagnosticLevel::kOk,
+                                        DiagnosticLevel::kWarn,  DiagnosticLevel::kError,
+                                        DiagnosticLevel::kWarn,  DiagnosticLevel::kOk};
+  return levels[static_cast<std::size_t>(state)];
 }
 
 std::string text_of(const std::optional<rclrt_core::Duration> & duration)
@@ -114,4 +108,4 @@ std::vector<DiagnosticStatus> statuses_of(
   return statuses;
 }
 
-}  // namespace rclrt_front_end
+}  // namespace rclrt_watch

@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <optional>
 
-#include "live_follower.hpp"
-#include "watcher.hpp"
+#include "rclrt_watch/live_follower.hpp"
+#include "rclrt_watch/statuses.hpp"
 
-namespace rclrt_front_end
+namespace rclrt_watch
 {
 
 using rclrt_config::Chain;
@@ -66,8 +66,8 @@ Json object(const Members &... all)
 Json json_of(const Broken & broken)
 {
   return object(
-    "callback", broken.who, "what", broken.kind, "text", broken.text, "times", broken.times,
-    "chains", list(broken.chains));
+    "callback", broken.who, "what", broken.kind.substr(0, broken.kind.find(' ')), "text",
+    broken.text, "times", broken.times, "chains", list(broken.chains));
 }
 
 bool is_met(const ChainReport & report)
@@ -309,4 +309,4 @@ std::string SystemWatch::diagnostics()
   return all.text;
 }
 
-}  // namespace rclrt_front_end
+}  // namespace rclrt_watch

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "assumptions.hpp"
-#include "chain_set.hpp"
 #include "rclrt_config/chain.hpp"
+#include "rclrt_watch/assumptions.hpp"
+#include "rclrt_watch/chain_watch.hpp"
 
-namespace rclrt_front_end
+namespace rclrt_watch
 {
 
 /// The callbacks of a model by their names. As in a plan, a name may stand for all callbacks of one kind of a node.
@@ -52,6 +52,10 @@ public:
   void note(
     const std::string & who, const std::string & kind, const std::string & text,
     const std::string & beside);
+  void look_at_threads(const Assumptions::Threads & threads)
+  {
+    assumptions_.look_at_threads(threads, {});
+  }
   /// Records that are missing, besides those that cannot be true.
   void set_lost(uint64_t records) { lost_ = records; }
 
@@ -78,4 +82,4 @@ private:
 /// A text as JSON has it. What is no UTF-8 stays as it is.
 std::string quoted(const std::string & text);
 
-}  // namespace rclrt_front_end
+}  // namespace rclrt_watch

@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "assumptions.hpp"
-#include "chain_watch.hpp"
+#include "rclrt_watch/assumptions.hpp"
+#include "rclrt_watch/chain_watch.hpp"
 
 extern "C" const char rclrt_test_folder[];  // of the package
 
-namespace rclrt_front_end
+namespace rclrt_watch
 {
 namespace
 {
@@ -314,7 +314,7 @@ protected:
     thread.in_force.scheduling_policy = policy;
     thread.in_force.priority = priority;
     for (int i = 0; i < times; ++i) {
-      assumptions_.look_at_threads({thread}, [this](const Attributes & attributes) {
+      assumptions_.look_at_threads({{thread}, {0}}, [this](const Attributes & attributes) {
         asked_.push_back(attributes.priority);
         return outranked_;
       });
@@ -472,8 +472,7 @@ TEST_F(AssumptionsTest, a_thread_may_have_what_a_job_of_another_thread_has_asked
       thread.in_force.priority = priority;
     }
     for (int i = 0; i < 3; ++i) {
-      assumptions_.look_at_threads(
-        threads, [](const Attributes &) { return std::vector<std::string>(); });
+      assumptions_.look_at_threads({threads, {0}}, {});
     }
     const auto lines = told();
     return std::count_if(lines.begin(), lines.end(), [](const std::string & line) {
@@ -493,6 +492,23 @@ TEST_F(AssumptionsTest, a_thread_without_jobs_that_is_not_real_time_any_more_is_
   EXPECT_THAT(told(), ElementsAre(" thread 5 'worker' is not real-time any more | of a of b"));
 }
 
+TEST_F(AssumptionsTest, the_number_of_a_thread_that_has_ended_is_given_again)
+{
+  look(SchedulingPolicy::kFifo, 90, 5, 1);
+  look(SchedulingPolicy::kOther, 0, 6, 1);
+  look(SchedulingPolicy::kOther, 0, 5);
+  EXPECT_THAT(told(), IsEmpty());
+}
+
+TEST_F(AssumptionsTest, no_more_is_kept_than_anybody_reads)
+{
+  for (int i = 0; i < 20'000; ++i) {
+    assumptions_.note(std::to_string(i % 15'000), "stranger", "", {});
+  }
+  EXPECT_EQ(assumptions_.broken().size(), 10'000u);
+  EXPECT_EQ(assumptions_.broken().front().times, 2u);
+}
+
 TEST_F(AssumptionsTest, a_thread_of_the_middleware_below_its_readers_is_told)
 {
   add({job()});
@@ -506,4 +522,4 @@ TEST_F(AssumptionsTest, a_thread_of_the_middleware_below_its_readers_is_told)
 }
 
 }  // namespace
-}  // namespace rclrt_front_end
+}  // namespace rclrt_watch

@@ -3,12 +3,10 @@
 """A watch over records: chains as the simulator measures them, and assumptions that break."""
 
 import json
-import os
 import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +22,8 @@ from rclrt_analysis.plan.placement import with_timer_thread
 from rclrt_analysis.simulation import Run, chain_ages, chain_latencies, simulate
 from rclrt_tools.trace import TraceError, layout, write_trace
 from rclrt_tools.trace.simulated import to_traces
-from rclrt_tools.watch import sources
 from rclrt_tools.watch.diagnostics import statuses
-from rclrt_tools.watch.sources import Threads, watch_files
+from rclrt_tools.watch.sources import watch_files
 from rclrt_tools.watch.text import shown_state, to_text, verdict
 from rclrt_tools.watch.watch import Watch
 
@@ -351,17 +348,6 @@ def test_diagnostics_reach_ros(tmp_path: Path) -> None:
     assert heard[0].status[0].hardware_id == "robot"
 
 
-def test_threads_that_cannot_be_are_not_asked_for(robot: System) -> None:
-    (trace,) = traces_of(robot)
-    told: list[str] = []
-    for thread in (0, 2**22, 2**31, 2**32 - 1):
-        threads = Threads()
-        threads.add(trace.header, changed(trace, "look", "thread", thread).records[:1])
-        for _ in range(4):
-            threads.look(lambda _header, _callback, text: told.append(text))
-    assert told == []
-
-
 def test_people_see_that_a_chain_has_missed_although_its_state_is_ok() -> None:
     for state, row, misses, shown in (
         ("OK", 0, 0, "OK"), ("OK", 0, 3, "OK again"), ("OK", 1, 1, "tolerated"),
@@ -369,32 +355,6 @@ def test_people_see_that_a_chain_has_missed_although_its_state_is_ok() -> None:
     ):  # fmt: skip
         said = {"state": state, "misses": misses, "in_a_row": row, "silent": False}
         assert shown_state(said) == shown
-
-
-def test_a_thread_is_missed_in_real_time_only_if_it_was(
-    robot: System, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (trace,) = traces_of(robot)
-    me = threading.get_native_id()
-    policy = {me: os.SCHED_FIFO}
-    monkeypatch.setattr(os, "sched_getscheduler", lambda thread: policy.get(thread, 0))
-
-    def told(settled_s: float, is_worker: bool = False) -> list[str]:
-        """Return what is told of this thread, of real time in two looks and not in the others."""
-        monkeypatch.setattr(sources, "SETTLED_S", settled_s)
-        threads, said = Threads(), []
-        if is_worker:
-            threads.ran(changed(trace, "look", "thread", me).records)
-        for look in range(7):
-            policy[me] = os.SCHED_FIFO if look < 2 else os.SCHED_OTHER
-            threads.look_at_others(os.getpid(), said.append)
-        return said
-
-    assert told(0.0) == [f"thread {me} '{Path('/proc/thread-self/comm').read_text().strip()}' is "
-                         "not real-time any more"]  # fmt: skip
-    # It has begun a moment ago, with what its parent had; or it has what a job asks for.
-    assert told(1e9) == []
-    assert told(0.0, is_worker=True) == []
 
 
 @pytest.mark.parametrize(

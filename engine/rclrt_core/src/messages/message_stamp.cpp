@@ -28,19 +28,6 @@ std::string text_of(Duration duration)
 
 }  // namespace
 
-const char * to_string(DeadlineFrom from) noexcept
-{
-  switch (from) {
-    case DeadlineFrom::kRelease:
-      return "release";
-    case DeadlineFrom::kSourceStamp:
-      return "source_stamp";
-    case DeadlineFrom::kHeaderStamp:
-      return "header_stamp";
-  }
-  return "unknown";
-}
-
 StampedDeadline deadline_from_stamp(
   int64_t stamp_ns, const Clocks & clocks, TimePoint release, Duration relative,
   Duration clock_error) noexcept

@@ -3,79 +3,57 @@
 
 #include "rclrt_core/callback.hpp"
 
+#include <cstddef>
 #include <system_error>
 
 #include "rclrt_core/engine.hpp"
+#include "rclrt_core/message_stamp.hpp"
 #include "rclrt_core/status.hpp"
 
 namespace rclrt_core
 {
 
+namespace
+{
+
+/// Values are numbered from 0.
+template <typename Value, std::size_t size>
+const char * word_of(Value value, const char * const (&words)[size]) noexcept
+{
+  const auto number = static_cast<std::size_t>(value);
+  return number < size ? words[number] : "unknown";
+}
+
+}  // namespace
+
 const char * to_string(CallbackKind kind) noexcept
 {
-  switch (kind) {
-    case CallbackKind::kTimer:
-      return "timer";
-    case CallbackKind::kSubscription:
-      return "subscription";
-    case CallbackKind::kService:
-      return "service";
-    case CallbackKind::kClient:
-      return "client";
-    case CallbackKind::kWaitable:
-      return "waitable";
-  }
-  return "unknown";
+  return word_of(kind, {"timer", "subscription", "service", "client", "waitable"});
 }
 
 const char * to_string(OverrunRule rule) noexcept
 {
-  switch (rule) {
-    case OverrunRule::kQueueAll:
-      return "queue_all";
-    case OverrunRule::kKeepLatest:
-      return "keep_latest";
-    case OverrunRule::kSkip:
-      return "skip";
-  }
-  return "unknown";
+  return word_of(rule, {"queue_all", "keep_latest", "skip"});
 }
 
 const char * to_string(OnOverrun reaction) noexcept
 {
-  switch (reaction) {
-    case OnOverrun::kDemote:
-      return "demote";
-    case OnOverrun::kNotify:
-      return "notify";
-  }
-  return "unknown";
+  return word_of(reaction, {"demote", "notify"});
 }
 
 const char * to_string(ExecutionModel model) noexcept
 {
-  switch (model) {
-    case ExecutionModel::kPriorityEvents:
-      return "priority_events";
-    case ExecutionModel::kPreemptive:
-      return "preemptive";
-    case ExecutionModel::kIsolated:
-      return "isolated";
-  }
-  return "unknown";
+  return word_of(model, {"priority_events", "preemptive", "isolated"});
 }
 
 const char * to_string(Waiting waiting) noexcept
 {
-  switch (waiting) {
-    case Waiting::kBlock:
-      return "block";
-    case Waiting::kSpin:
-      return "spin";
-    case Waiting::kAdaptive:
-      return "adaptive";
-  }
-  return "unknown";
+  return word_of(waiting, {"block", "spin", "adaptive"});
+}
+
+const char * to_string(DeadlineFrom from) noexcept
+{
+  return word_of(from, {"release", "source_stamp", "header_stamp"});
 }
 
 std::string to_string(const Finding & finding)

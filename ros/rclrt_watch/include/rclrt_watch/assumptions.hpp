@@ -5,7 +5,6 @@
 /// asked for.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -24,31 +23,8 @@
 #include "rclrt_core/time.hpp"
 #include "rclrt_core/trace_file.hpp"
 
-namespace rclrt_front_end
+namespace rclrt_watch
 {
-
-/// Callbacks that wait and wait: what a program without findings would do in silence.
-class Stalls
-{
-public:
-  /// How often to look: what is stuck is told at the second look, within a second.
-  static constexpr std::chrono::milliseconds kPeriod{400};
-
-  /// What is to be told of the callbacks that wait now.
-  std::vector<rclrt_core::Finding> look(std::vector<rclrt_core::WaitingReport> waiting);
-
-private:
-  struct Seen
-  {
-    rclrt_core::WaitingReport last;
-    int looks =
-      0;  ///< one after another at which it waited, and had begun no job since the first of them
-    bool is_kept = true;  ///< by the same jobs all the time
-  };
-
-  std::set<std::string> told_;        ///< subjects: each once, whatever keeps them
-  std::map<std::string, Seen> seen_;  ///< by name, of those that waited at the last look
-};
 
 /// Something that is not as the file or the model says.
 struct Broken
@@ -116,9 +92,17 @@ public:
     std::size_t source = 0, uint32_t executor = 0);
   /// Look at the releases up to then, of which no more come.
   void settle(int64_t until);
-  /// Look at threads. `outranked`: those of the middleware that attributes outrank.
+  /// Threads of a process.
+  struct Threads
+  {
+    std::vector<rclrt_core::ThreadReport> all;
+    std::vector<std::size_t> sources = {};        ///< the executors of the process
+    std::set<rclrt_core::ThreadId> workers = {};  ///< may have what jobs ask for that are not seen
+    std::string who = {};                         ///< the program; empty: this one
+  };
+  /// `outranked`: those of the middleware that attributes outrank; may be empty.
   void look_at_threads(
-    const std::vector<rclrt_core::ThreadReport> & threads,
+    const Threads & threads,
     const std::function<std::vector<std::string>(const rclrt_core::Attributes &)> & outranked);
 
   /// Something that is wrong: `who` may be no callback.
@@ -143,7 +127,7 @@ private:
   /// Callbacks by their ids in one executor.
   using Known = std::map<uint32_t, Callback *>;
 
-  void add_job(Callback & callback, const rclrt_job_record & record);
+  void add_job(Callback & callback, const rclrt_job_record & record, std::size_t source);
   void check_attributes(const Callback & callback, const rclrt_job_record & record);
   void check_trigger(
     const Callback & callback, const rclrt_job_record & record, const Known & known);
@@ -159,9 +143,10 @@ private:
   bool has_assumptions_;  ///< of some callback
   std::map<std::string, Callback> callbacks_;
   std::map<std::size_t, Known> sources_;
-  std::vector<Callback *> released_;       ///< of these, with several releases
-  std::map<uint32_t, Asked> asked_;        ///< by thread
-  std::set<rclrt_core::ThreadId> urgent_;  ///< threads without jobs that were real-time
+  std::vector<Callback *> released_;                        ///< of these, with several releases
+  std::map<std::size_t, std::map<uint32_t, Asked>> asked_;  ///< by source and thread
+  /// Threads without jobs that were real-time, by the first source of their process.
+  std::map<std::size_t, std::set<rclrt_core::ThreadId>> urgent_;
   std::map<std::string, int> odd_;
   std::vector<Broken> broken_;
   std::map<std::pair<std::string, std::string>, std::size_t> told_;  ///< places in `broken_`
@@ -184,4 +169,4 @@ inline std::string in_ms(rclrt_core::Duration duration)
   return milliseconds_of(duration) + " ms";
 }
 
-}  // namespace rclrt_front_end
+}  // namespace rclrt_watch

@@ -13,7 +13,7 @@
 
 #include "rclrt_core/trace_file.hpp"
 
-namespace rclrt_front_end
+namespace rclrt_watch
 {
 
 class LiveFollower
@@ -79,4 +79,4 @@ bool is_sane(const rclrt_job_record & record);
 /// The files of this user that may be live traces, in order.
 std::vector<std::string> live_traces();
 
-}  // namespace rclrt_front_end
+}  // namespace rclrt_watch

@@ -41,7 +41,7 @@ INTERRUPTED, BROKEN_PIPE = 128 + 2, 128 + 13
 """As the shell says of a program that SIGINT or SIGPIPE has ended."""
 
 PROGRAMS = {
-    "rclrt_watch": "rclrt_front_end",
+    "rclrt_watch": "rclrt_watch",
     "rclrt_reference_system": "rclrt_reference_system",
     "cost_of_a_job": "rclrt_benchmarks",
 }
@@ -233,7 +233,8 @@ def _run_installed(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     program = (tree := places.tree()) and tree / "rclrt"
     if program:
         os.execv(program, [str(program), *words])
-    why = places.NOT_A_TREE if verb in ("bench", "build", "test") else places.MISSING
+    why = places.NO_WATCH if needs == ("rclrt_watch",) else places.MISSING
+    why = places.NOT_A_TREE if verb in ("bench", "build", "test") else why
     print(f"rclrt {verb} {why.format(verb=verb)}", file=sys.stderr)
     return MISSING
 

@@ -7,6 +7,7 @@ The installed command `rclrt` has neither; it sees a tree that the current folde
 """
 
 import os
+import shutil
 from pathlib import Path
 
 NOT_A_TREE = "needs a clone of the repository: run ./rclrt {verb} in it"
@@ -14,6 +15,11 @@ MISSING = (
     "needs the C++ part of rclrt, which is not installed here: run ./rclrt {verb} in a clone of "
     "the repository, or build that in a ROS 2 workspace with colcon and source its "
     "install/setup.bash"
+)
+NO_WATCH = (
+    "needs the program rclrt_watch, which is not installed here: install Debian's package "
+    "rclrt-watch, run ./rclrt {verb} in a clone of the repository, or build the package "
+    "rclrt_watch with colcon, and source its install/setup.bash"
 )
 
 
@@ -51,9 +57,11 @@ def built(package: str, name: str) -> Path:
 
 
 def installed(package: str, name: str) -> Path | None:
-    """Return where a program of a package is installed."""
+    """Return where a program of a package is installed; the one with its name may be on PATH."""
     paths = (prefix / "lib" / package / name for prefix in prefixes())
-    return next((path for path in paths if path.exists()), None)
+    path = next((path for path in paths if path.exists()), None)
+    on_path = shutil.which(name) if name == package and not path else None
+    return Path(on_path) if on_path else path
 
 
 def program(package: str, name: str) -> Path:

@@ -4,17 +4,15 @@
 
 import os
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rclrt_tools.arguments import trace_files
-from rclrt_tools.live.files import BORN, Process, Running, stat_of
+from rclrt_tools.live.files import Process, Running
 from rclrt_tools.live.follow import Follower
 from rclrt_tools.live.record import is_wanted
-from rclrt_tools.live.threads import WORKER
+from rclrt_tools.live.threads import WORKER, threads_of
 from rclrt_tools.trace import TraceError, layout, read_trace
 from rclrt_tools.trace.layout import Header, Records, is_sane
 from rclrt_tools.watch.watch import Watch
@@ -23,13 +21,8 @@ PAUSE_S = 0.05
 SETTLES_NS = 300_000_000
 """Records are that old when they are judged: those of other threads are there by then."""
 
-LOOKS_IN_A_ROW = 3
 SETTLED_S = 1
-"""So long after its begin a thread has the policy that is its own."""
-RESET_ON_FORK = 0x40000000
-URGENT = (os.SCHED_FIFO, os.SCHED_RR)
-MOST_THREADS = 1 << 22
-"""Linux has no larger thread ids."""
+"""So long after its begin a thread has the policy that is its own, not that of its parent."""
 
 
 def watch_files(watch: Watch, paths: list[Path]) -> None:
@@ -63,86 +56,6 @@ ENDS_NS = 2_000_000_000
 """So long a process may take to end after it has removed its live trace."""
 
 
-class Threads:
-    """Whether real-time threads still have what their jobs asked for."""
-
-    def __init__(self) -> None:
-        self._asked: dict[tuple[Header, int], set[tuple[int, int]]] = {}
-        self._callback: dict[tuple[Header, int], int] = {}
-        self._workers: set[int] = set()
-        # Real-time threads without jobs, with when they began: a number is given again. In how many
-        # looks since then each was not real-time.
-        self._odd_others: dict[tuple[int, int], int] = {}
-        self._odd: dict[tuple[Header, int], int] = {}
-
-    def add(self, header: Header, records: Records) -> None:
-        """Note what the threads of an executor have had."""
-        names = ("thread", "policy", "priority", "callback")
-        for thread, policy, priority, callback in zip(
-            *(records[name].tolist() for name in names), strict=True
-        ):
-            if 0 < thread < MOST_THREADS and policy != layout.POLICY_UNKNOWN:
-                self._asked.setdefault((header, thread), set()).add((policy, priority))
-                self._callback[header, thread] = callback
-
-    def ran(self, records: Records) -> None:
-        """Note which threads run jobs, of the model or not."""
-        self._workers.update(np.unique(records["thread"]).tolist())
-
-    def look_at_others(self, process: int, tell: Callable[[str], None]) -> None:
-        """Tell of threads that run no jobs, and were real-time: timers, the middleware's.
-
-        A thread begins with what its parent has, and then takes its own; and a worker has what its
-        job asks for.
-        """
-        now = time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")
-        try:
-            threads = [int(entry.name) for entry in Path(f"/proc/{process}/task").iterdir()]
-        except (OSError, ValueError):
-            return
-        for thread in threads:
-            try:
-                is_urgent = os.sched_getscheduler(thread) & ~RESET_ON_FORK in URGENT
-                name, fields = stat_of(f"/proc/{process}/task/{thread}")
-            except OSError:
-                continue
-            key = (thread, int(fields[BORN]))
-            if thread in self._workers or name.startswith(WORKER):
-                self._odd_others.pop(key, None)
-            elif is_urgent:
-                if now - key[1] > SETTLED_S * os.sysconf("SC_CLK_TCK"):
-                    self._odd_others[key] = 0
-            elif key in self._odd_others:
-                self._odd_others[key] += 1
-                if self._odd_others[key] == LOOKS_IN_A_ROW:
-                    tell(f"thread {thread} '{name}' is not real-time any more")
-
-    def look(self, tell: Callable[[Header, int, str], None]) -> None:
-        """Tell of threads of executors that ran every job in real time, and do not any more."""
-        of_executor: dict[Header, set[tuple[int, int]]] = {}
-        for (header, _), asked in self._asked.items():
-            of_executor.setdefault(header, set()).update(asked)
-        for header, thread in list(self._asked):
-            # A thread lowers itself for a job before it takes it; another may then take that one.
-            asked = of_executor[header]
-            if any(policy not in layout.WITH_PRIORITY for policy, _ in asked):
-                continue
-            try:
-                now = os.sched_getscheduler(thread) & ~RESET_ON_FORK
-                priority = os.sched_getparam(thread).sched_priority
-            except OSError:
-                del self._asked[header, thread]  # It has ended.
-                continue
-            # What a job lends or inherits is more, never less than what was asked for.
-            odd = now not in URGENT or priority < min(priority for _, priority in asked)
-            looks = self._odd.get((header, thread), 0) + 1 if odd else 0
-            self._odd[header, thread] = looks
-            if looks == LOOKS_IN_A_ROW:
-                word = layout.POLICIES_OF_LINUX.get(now, str(now))
-                text = f"thread {thread} has {word} {priority}, which no job asked for"
-                tell(header, self._callback[header, thread], text)
-
-
 class Live:
     """The executors of this user that run."""
 
@@ -152,7 +65,7 @@ class Live:
         self._running = Running(self._begin, self._end, self._say, places)
         self._missed: dict[Path, int] = {}
         self._of_model: dict[Path, tuple[int, bool]] = {}  # With how many callbacks.
-        self._threads = Threads()
+        self._workers: set[int] = set()  # Threads that run jobs, of the model or not.
         self._odd = 0
         self._gone: list[tuple[int, Process]] = []  # When it was, and whose live trace.
         self._unseen = 0
@@ -189,7 +102,7 @@ class Live:
         try:
             before = follower.poll()  # What was before the watch began is of no other account.
             if follower.process.runs():
-                self._threads.ran(before)
+                self._ran(before)
         except (TraceError, OSError):
             follower.close()
             raise
@@ -197,16 +110,15 @@ class Live:
 
     def _take(self, follower: Follower) -> None:
         records = follower.poll()
-        every, records = len(records), records[is_sane(records)]
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        every, records = len(records), records[is_sane(records) & (records["end_ns"] <= now)]
         self._odd += every - len(records)
         is_here = bool(follower.process.runs())  # The numbers of threads elsewhere are not ours.
         if is_here:
-            self._threads.ran(records)
+            self._ran(records)
         if not self._is_of_model(follower):
             self._look_at_stranger(follower, records)
             return
-        if is_here:
-            self._threads.add(follower.header, records)
         self._watch.add(follower.header, follower.callbacks, records)
         self._missed[follower.path] = follower.missed
 
@@ -234,12 +146,20 @@ class Live:
                 continue
             self._gone.remove((at, process))
 
+    def _ran(self, records: Records) -> None:
+        self._workers.update(np.unique(records["thread"]).tolist())
+
     def _look_at_threads(self) -> None:
-        self._threads.look(self._tell_of_thread)
+        of: dict[Process, list[Header]] = {}
         for follower in self._running.all.values():
             if self._is_of_model(follower) and follower.process.runs():
-                tell = partial(self._watch.foreign, "thread", follower.process.program)
-                self._threads.look_at_others(follower.process.number, tell)
+                of.setdefault(follower.process, []).append(follower.header)
+        ticks = os.sysconf("SC_CLK_TCK")
+        settled = (time.clock_gettime(time.CLOCK_BOOTTIME) - SETTLED_S) * ticks
+        for process, headers in of.items():
+            threads = [one for one in threads_of(process.number) if one.born < settled]
+            workers = {one.number for one in threads if one.name.startswith(WORKER)}
+            self._watch.look(process.program, headers, threads, workers | self._workers)
 
     def _is_of_model(self, follower: Follower) -> bool:
         """Whether it has a callback of the model, and is one of the programs that were named."""
@@ -261,11 +181,3 @@ class Live:
             who = f"{follower.process.program} ({follower.process.number})"
             text = "is not in the model, and runs jobs in real time on its CPUs"
             self._watch.foreign("stranger", who, text)
-
-    def _tell_of_thread(self, header: Header, callback: int, text: str) -> None:
-        for follower in self._running.all.values():
-            if follower.header == header and callback in follower.callbacks:
-                name = self._watch.name_of(follower.callbacks[callback].name)
-                known = name and self._watch.system.callback_of[name]
-                who = known.executor if known else follower.process.program
-                self._watch.foreign("thread", who, text, name or "")

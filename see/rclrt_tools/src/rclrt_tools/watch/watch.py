@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The watch over a system: the program rclrt_watch, fed with records, asked for its verdict.
 
-What an instance of a chain is and when an assumption is broken, executors know as well: the program
-has their code (ros/rclrt_front_end), and its head says what it is told.
+What an instance of a chain is and when an assumption is broken, executors know as well: they have
+the library of the program. ros/rclrt_watch/src/main.cpp says what it is told.
 """
 
 import json
+import os
+import select
 import subprocess
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,15 +23,23 @@ from rclrt_analysis.bounds.threads import is_threaded
 from rclrt_analysis.model import Callback, Chain, Kind, Policy, System
 from rclrt_analysis.plan.parameters import entry_name
 from rclrt_tools import places
+from rclrt_tools.live.files import stat_of
+from rclrt_tools.live.threads import Thread
 from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import Entry, Header, Records, TraceError
 
-PACKAGE, PROGRAM = "rclrt_front_end", "rclrt_watch"
+PACKAGE = PROGRAM = "rclrt_watch"
 JobKey = tuple[bytes, int, int, int]
 """Boot, process, executor, number of the job within the executor."""
 
 BATCH = 1 << 16
 """So many records the program takes at once."""
+
+PATIENCE_S = 30.0
+"""So long the program may neither take, answer nor run."""
+
+SPENT = slice(11, 13)
+"""Where the fields in /proc have the processor time."""
 
 _word = partial(quote, safe="/", errors="replace")
 
@@ -77,12 +86,17 @@ class Watch:
         try:
             # A session of its own: what ends this command must not end the program before it.
             self._program = subprocess.Popen(
-                [path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-            )
+                [path], bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                start_new_session=True,
+            )  # fmt: skip
         except OSError as error:
-            why = places.MISSING.format(verb="build")
+            why = places.NO_WATCH.format(verb="watch")
             raise TraceError(f"{path}: {error.strerror}. A watch {why}") from error
         self.close = weakref.finalize(self, _end, self._program)
+        self._told = bytearray()
+        self._in = self._program.stdin.fileno()  # type: ignore[union-attr]
+        self._out = self._program.stdout.fileno()  # type: ignore[union-attr]
+        os.set_blocking(self._in, False)
         for line in _description(system, self.result):
             self._tell(*line)
 
@@ -110,10 +124,27 @@ class Watch:
     def foreign(self, kind: str, who: str, text: str, callback: str = "") -> None:
         """Note something that is no job of a callback of the model.
 
-        kind: "thread" or "stranger".
+        kind: Such as "stranger".
         callback: Whose core it concerns; "": any.
         """
         self._tell("note", _word(who), kind, _word(text), _word(callback))
+
+    def look(
+        self, program: str, headers: list[Header], threads: list[Thread], workers: set[int]
+    ) -> None:
+        """Judge whether threads of a process have what they had, or what their jobs asked for.
+
+        headers: Of its executors.
+        workers: Threads that may run jobs of which nothing was added.
+        """
+        for one in threads:
+            policy = layout.POLICIES.index(one.policy) if one.policy in layout.POLICIES else 0
+            state = policy, one.priority or 0, int(one.number in workers)
+            self._tell("thread", one.number, _word(one.name), *state)
+        for header in headers:
+            if header in self._sources:
+                self._tell("at", self._sources[header])
+        self._tell("look", _word(program))
 
     def name_of(self, name: str) -> str | None:
         """Return the model's name of an executor's callback; None: the model does not have it.
@@ -159,27 +190,52 @@ class Watch:
 
     def _ask(self, *words: object) -> Any:
         self._tell(*words)
-        with suppress(BrokenPipeError):
-            self._program.stdin.flush()  # type: ignore[union-attr]
-        answer = self._program.stdout.readline()  # type: ignore[union-attr]
-        if not answer:
-            raise TraceError(f"{PROGRAM} has ended: it has said why")
+        self._send()
+        answer = bytearray()
+        while not answer.endswith(b"\n"):
+            self._wait(self._out, select.POLLIN)
+            more = os.read(self._out, BATCH)
+            if not more:
+                raise TraceError(f"{PROGRAM} has ended: it has said why")
+            answer += more
         return json.loads(answer.decode("utf-8", "replace"))
 
     def _tell(self, *words: object) -> None:
         self._write((" ".join(map(str, words)) + "\n").encode())
 
     def _write(self, content: bytes) -> None:
+        self._told += content
+        if len(self._told) > BATCH:
+            self._send()
+
+    def _send(self) -> None:
         try:
-            self._program.stdin.write(content)  # type: ignore[union-attr]
+            while self._told:
+                self._wait(self._in, select.POLLOUT)
+                del self._told[: os.write(self._in, self._told)]
         except BrokenPipeError as error:
             raise TraceError(f"{PROGRAM} has ended: it has said why") from error
 
+    def _wait(self, stream: int, event: int) -> None:
+        """Return when the program takes or answers; it may take its time, but then it runs."""
+        spent: list[str] | None = None
+        poll = select.poll()
+        poll.register(stream, event)
+        while not poll.poll(PATIENCE_S * 1000):
+            _, fields = stat_of(f"/proc/{self._program.pid}")
+            before, spent = spent, fields[SPENT]
+            if before == spent:
+                who = self._program.pid
+                why = f"has done nothing for {PATIENCE_S:g} s: let it go on (kill -CONT {who})"
+                raise TraceError(f"{PROGRAM} (process {who}) {why}, or watch anew")
+
 
 def _end(program: subprocess.Popen[bytes]) -> None:
-    with suppress(BrokenPipeError):
+    try:
+        program.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        program.kill()
         program.communicate()
-    program.wait()
 
 
 def _description(system: System, result: Result) -> Iterator[tuple[object, ...]]:
