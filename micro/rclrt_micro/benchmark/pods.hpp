@@ -44,16 +44,9 @@ struct Experiment
   uint32_t seed = 1;
 };
 
-struct Segment
-{
-  std::string name;  // "t0": timer callback of chain 0; "s0": its subscription callback
-  uint64_t begin_ns, end_ns;
-};
-
 struct Outcome
 {
   std::vector<std::vector<double>> latency_ms;  // per chain, per sample
-  std::vector<Segment> schedule;                // of the last sample, times from its release
 };
 
 class Bench
@@ -73,26 +66,21 @@ public:
     Outcome outcome;
     outcome.latency_ms.resize(setup_.chains);
     for (unsigned sample = 0; sample < setup_.samples; ++sample) {
-      schedule_.clear();
+      for (const auto & chain : chains_) {
+        chain->begin_ns = chain->end_ns = 0;
+      }
       lost_ = setup_.together && draw();
       const uint64_t begin = first_ns_ + sample * kPeriodNs;
       spin(begin + kPeriodNs - 50 * kMs);
-      for (auto & segment : schedule_) {
-        segment.begin_ns -= begin;
-        segment.end_ns -= begin;
-      }
       for (unsigned i = 0; i < setup_.chains; ++i) {
-        const auto * timer = find("t" + std::to_string(i));
-        const auto * subscription = find("s" + std::to_string(i));
-        if (timer == nullptr || subscription == nullptr) {
+        const auto & chain = *chains_[i];
+        if (chain.begin_ns == 0 || chain.end_ns == 0) {
           throw std::runtime_error(
             "chain " + std::to_string(i) + " did not end in sample " + std::to_string(sample));
         }
-        outcome.latency_ms[i].push_back(
-          static_cast<double>(subscription->end_ns - timer->begin_ns) / 1e6);
+        outcome.latency_ms[i].push_back(static_cast<double>(chain.end_ns - chain.begin_ns) / 1e6);
       }
     }
-    outcome.schedule = schedule_;
     return outcome;
   }
 
@@ -110,6 +98,7 @@ private:
     rclrt_timer timer;
     Blob message;
     std::string out, in;
+    uint64_t begin_ns, end_ns;  // of its timer callback and its subscription callback, in a sample
   };
 
   static void expect_ok(rclrt_ret ret) { require(ret == RCLRT_OK, rclrt_ret_text(ret)); }
@@ -239,17 +228,12 @@ private:
 
   bool draw() { return std::uniform_real_distribution<>(0, 1)(random_) >= setup_.success; }
 
-  void work(const std::string & name)
-  {
-    const uint64_t begin = system_.world.now_ns();
-    system_.world.work(setup_.work_ns);
-    schedule_.push_back({name, begin, system_.world.now_ns()});
-  }
-
   static void on_timer(void * context, rclrt_timer *)
   {
     auto & chain = *static_cast<Chain *>(context);
-    chain.bench->work("t" + std::to_string(chain.index));
+    auto & world = chain.bench->system_.world;
+    chain.begin_ns = world.now_ns();
+    world.work(chain.bench->setup_.work_ns);
     const Blob blob{1, chain.bench->setup_.bytes};
     const uint32_t before = chain.bench->system_.daemon.counters.retransmitted;
     expect_ok(rclrt_publish(&chain.publisher, &blob));
@@ -274,15 +258,9 @@ private:
   static void on_reply(void * context, const void *)
   {
     auto & chain = *static_cast<Chain *>(context);
-    chain.bench->work("s" + std::to_string(chain.index));
-  }
-
-  const Segment * find(const std::string & name) const
-  {
-    const auto found = std::find_if(schedule_.begin(), schedule_.end(), [&](const auto & segment) {
-      return segment.name == name;
-    });
-    return found == schedule_.end() ? nullptr : &*found;
+    auto & world = chain.bench->system_.world;
+    world.work(chain.bench->setup_.work_ns);
+    chain.end_ns = world.now_ns();
   }
 
   Experiment setup_;
@@ -292,7 +270,6 @@ private:
   std::unique_ptr<rclrt_micro::SimLine> reply_line_;
   std::optional<rclrt_micro::SimLevels> levels_;
   std::vector<std::unique_ptr<Chain>> chains_;
-  std::vector<Segment> schedule_;
   uint64_t first_ns_ = 0;
 };
 

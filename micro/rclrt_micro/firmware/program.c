@@ -101,39 +101,42 @@ static void on_event(void * context, enum rclrt_session_event event)
 
 static enum rclrt_ret create(void)
 {
+  static const struct
+  {
+    struct rclrt_publisher * publisher;
+    const struct rclrt_type * type;
+    const char * name;
+    uint8_t priority;
+  } out[] = {
+    {&up, &rclrt_type_int32, "up", 12},
+    {&bulk, &long_type, "bulk", 1},
+    {&urgent_up, &rclrt_type_int32, "urgent_up", 25},
+    {&statistics, &rclrt_type_int32, "statistics", 2}};
+  static const struct
+  {
+    struct rclrt_subscription * subscription;
+    int32_t * value;
+    void (*run)(void * context, const void * message);
+    const char * name;
+    uint8_t priority;
+  } in[] = {
+    {&down, &down_value, on_down, "down", 13},
+    {&urgent, &urgent_value, on_urgent, "urgent", 26},
+    {&command, &command_value, on_command, "command", 3}};
   const struct rclrt_qos qos = rclrt_qos_reliable();
   struct rclrt_node_handle * node = client->node;
-  struct rclrt_executor * executor = client->executor;
-  enum rclrt_ret ret = rclrt_publisher_init(&up, node, &rclrt_type_int32, "up", qos, 12);
-  if (ret == RCLRT_OK) {
-    ret = rclrt_publisher_init(&bulk, node, &long_type, "bulk", qos, 1);
+  enum rclrt_ret ret = RCLRT_OK;
+  for (unsigned i = 0; i < 4 && ret == RCLRT_OK; ++i) {
+    ret =
+      rclrt_publisher_init(out[i].publisher, node, out[i].type, out[i].name, qos, out[i].priority);
   }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_publisher_init(&urgent_up, node, &rclrt_type_int32, "urgent_up", qos, 25);
+  for (unsigned i = 0; i < 3 && ret == RCLRT_OK; ++i) {
+    ret = rclrt_subscription_init(in[i].subscription, node, &rclrt_type_int32, in[i].name, qos);
   }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_publisher_init(&statistics, node, &rclrt_type_int32, "statistics", qos, 2);
-  }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_subscription_init(&down, node, &rclrt_type_int32, "down", qos);
-  }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_subscription_init(&urgent, node, &rclrt_type_int32, "urgent", qos);
-  }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_subscription_init(&command, node, &rclrt_type_int32, "command", qos);
-  }
-  if (ret == RCLRT_OK) {
+  for (unsigned i = 0; i < 3 && ret == RCLRT_OK; ++i) {
     ret = rclrt_executor_add_subscription(
-      executor, &urgent, &urgent_value, on_urgent, NULL, 26, RCLRT_ON_NEW_DATA);
-  }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_executor_add_subscription(
-      executor, &down, &down_value, on_down, NULL, 13, RCLRT_ON_NEW_DATA);
-  }
-  if (ret == RCLRT_OK) {
-    ret = rclrt_executor_add_subscription(
-      executor, &command, &command_value, on_command, NULL, 3, RCLRT_ON_NEW_DATA);
+      client->executor, in[i].subscription, in[i].value, in[i].run, NULL, in[i].priority,
+      RCLRT_ON_NEW_DATA);
   }
   return ret;
 }

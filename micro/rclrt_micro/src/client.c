@@ -172,7 +172,7 @@ void client_add_reception(
   struct rclrt_daemon * daemon = session->daemon;
   const uint8_t id = next_stream(session, reliable);
   entity->read_stream = id;
-  entity->delivery.max_samples = UINT16_MAX;
+  entity->max_samples = UINT16_MAX;
   daemon_add_input(daemon, stream, id);
   (void)rclrt_daemon_add_sink(daemon, sink, entity->id, id, 0); /* fails for null pointers only */
 }
@@ -184,7 +184,7 @@ void client_remove_reception(
   if (callback->executor != NULL) {
     rclrt_executor_remove(callback->executor, callback);
   }
-  entity->delivery.max_samples = 0;
+  entity->max_samples = 0;
   if (session->connected) {
     (void)rclrt_session_read(session, entity);
   }
@@ -329,7 +329,9 @@ bool client_take_data(
     if (sub.id == RCLRT_DATA && sub.object == sink->object && !found) {
       *data = sub.of.data;
       found = true;
-    } else if (!daemon_on_control(daemon, &sub)) {
+    } else if (daemon_on_control(daemon, &sub)) {
+      daemon_kick(daemon);
+    } else {
       daemon_count(daemon, &daemon->counters.malformed);
     }
   }

@@ -232,7 +232,6 @@ void daemon_reset_receiving(struct rclrt_daemon * daemon)
        link = rclrt_list_next(&daemon->inputs, link)) {
     struct rclrt_input_stream * input = input_of(link);
     free_held(daemon, input);
-    input->started = false;
     input->taken = 0;
     input->ack_due = false;
     input->back = 0;

@@ -51,7 +51,7 @@ void daemon_discard(struct rclrt_daemon * daemon, const struct rclrt_slot * slot
 bool daemon_in_time(
   struct rclrt_daemon * daemon, struct rclrt_input_stream * input, uint16_t sequence, uint64_t now)
 {
-  const bool late = input->started && rclrt_sequence_before(sequence, input->expected);
+  const bool late = input->highest != 0 && rclrt_sequence_before(sequence, input->expected);
   daemon_look_back(daemon, input, late ? DAEMON_LATE_WEIGHT / DAEMON_LATE_COPIES : 0, now);
   daemon->counters.late += late ? 1U : 0U;
   return !late;
@@ -67,7 +67,7 @@ static bool deliver(struct rclrt_daemon * daemon, const struct rclrt_slot * slot
   if (!is_reliable(input->id)) {
     const bool in_time = daemon_in_time(daemon, input, slot->sequence, now);
     if (in_time) {
-      input->started = true;
+      input->highest = 1;
       input->expected = (uint16_t)(slot->sequence + 1U);
     }
     return in_time;

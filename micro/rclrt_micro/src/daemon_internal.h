@@ -47,6 +47,9 @@ static inline bool is_control(uint8_t submessage)
   return submessage == RCLRT_ACKNACK || submessage == RCLRT_HEARTBEAT;
 }
 
+/* An ACKNACK or HEARTBEAT with its header, and what comes before the next. */
+#define DAEMON_CONTROL_STEP 12U
+
 static inline bool is_data(uint8_t submessage)
 {
   return submessage == RCLRT_DATA || submessage == RCLRT_FRAGMENT;
@@ -113,6 +116,8 @@ void daemon_settle_until(
  * from the front) and the other fragments of its message. Returns how many. At most RCLRT_WINDOW
  * steps. */
 uint16_t daemon_abandon(struct rclrt_daemon * daemon, struct rclrt_node * node);
+/* In a critical section: what was sent goes to the front of the queue once more. */
+void daemon_requeue(struct rclrt_daemon * daemon, struct rclrt_node * node);
 /* A writer behind a message header. */
 struct rclrt_writer daemon_begin_message(
   const struct rclrt_daemon * daemon, uint8_t * bytes, size_t capacity, uint8_t stream);
@@ -136,11 +141,11 @@ void daemon_look_back(
 #define DAEMON_LATE_COPIES 4U
 /* Sums up to astray. */
 #define DAEMON_LATE_WEIGHT 16U
-/* In a critical section. Whoever calls it kicks afterwards. S + RCLRT_WINDOW steps. */
+/* Not inside a critical section: it takes several. Whoever calls it kicks afterwards. */
 void daemon_on_acknack(
   struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack, uint64_t now);
 /* An ACKNACK or HEARTBEAT wherever in a message. False: it is neither. Not inside a critical
- * section. */
+ * section. Whoever calls it kicks afterwards. */
 bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessage * submessage);
 /* In a critical section: the priority of the most urgent stream that owes an acknowledgement, or -1. */
 int daemon_ack_priority(struct rclrt_daemon * daemon);

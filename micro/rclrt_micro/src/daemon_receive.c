@@ -10,7 +10,7 @@
 
 /* So long, without anything newer, an agent's heartbeats or messages are about what was settled before: copies that
  * were late do not last that long. */
-#define LATE_NS UINT64_C(900000000)
+#define LATE_MS 860 /* of 2^20 ns */
 
 /* In a critical section. One step per stream. */
 struct rclrt_input_stream * daemon_find_input(struct rclrt_daemon * daemon, uint8_t id)
@@ -108,9 +108,9 @@ void daemon_look_back(
   if (weight == 0) {
     input->back = 0;
   } else if (input->back < DAEMON_LATE_WEIGHT) {
-    input->back_since_ns = input->back == 0 ? now : input->back_since_ns;
+    input->back_since_ms = input->back == 0 ? (uint32_t)(now >> 20) : input->back_since_ms;
     input->back = (uint8_t)(input->back + weight);
-  } else if (time_since(now, input->back_since_ns) >= LATE_NS) {
+  } else if ((int32_t)((uint32_t)(now >> 20) - input->back_since_ms) >= LATE_MS) {
     daemon->astray = true;
   }
 }
@@ -173,20 +173,19 @@ bool daemon_on_control(struct rclrt_daemon * daemon, const struct rclrt_submessa
     return false;
   }
   const uint64_t now = daemon_now(daemon);
+  if (submessage->id == RCLRT_ACKNACK) {
+    daemon_on_acknack(daemon, &submessage->of.acknack, now);
+    return true;
+  }
   struct rclrt_sink * sink = NULL;
   const uint32_t token = daemon_enter(daemon);
   if (daemon->greeting) {
     daemon->counters.foreign++;
-  } else if (submessage->id == RCLRT_ACKNACK) {
-    daemon_on_acknack(daemon, &submessage->of.acknack, now);
   } else {
     sink = on_heartbeat(daemon, &submessage->of.heartbeat, now);
   }
   daemon_leave(daemon, token);
   daemon_notify(sink);
-  if (submessage->id == RCLRT_ACKNACK) {
-    daemon_kick(daemon);
-  }
   return true;
 }
 
@@ -203,17 +202,15 @@ static bool handle_control(struct rclrt_daemon * daemon, const struct rclrt_slot
   struct rclrt_reader reader;
   struct rclrt_message_header header;
   struct rclrt_submessage submessage;
-  for (int looked = 0; looked < 2; ++looked) {
-    rclrt_reader_init(&reader, bytes, length);
-    rclrt_read_message_header(&reader, &header);
-    while (rclrt_read_answer(&reader, &submessage)) {
-      if (!is_control(submessage.id)) {
-        return false;
-      }
-      if (looked > 0) {
-        (void)daemon_on_control(daemon, &submessage);
-      }
-    }
+  rclrt_reader_init(&reader, bytes, length);
+  rclrt_read_message_header(&reader, &header);
+  /* One is as long as the other, and there are two at most. */
+  const size_t second = reader.at + DAEMON_CONTROL_STEP;
+  if (second + RCLRT_SUBMESSAGE_HEADER <= length && !is_control(bytes[second])) {
+    return false;
+  }
+  while (rclrt_read_answer(&reader, &submessage)) {
+    (void)daemon_on_control(daemon, &submessage);
   }
   if (reader.failed) {
     daemon_count(daemon, &daemon->counters.malformed);

@@ -49,6 +49,17 @@ void daemon_settle_until(
   }
 }
 
+void daemon_requeue(struct rclrt_daemon * daemon, struct rclrt_node * node)
+{
+  if (daemon->held_for == node) {
+    daemon->held_for = NULL;
+  }
+  rclrt_list_remove(&node->link);
+  node->state = RCLRT_NODE_QUEUED;
+  rclrt_queue_push_front(&daemon->execution, &node->link, node->priority);
+  daemon->counters.retransmitted++;
+}
+
 /* In a critical section: what was not cut yet of a message is not sent. A number is left out: so an agent
  * that has all pieces so far sees that some are missing. */
 static void give_up_rest(struct rclrt_daemon * daemon, struct rclrt_output_stream * stream)
@@ -198,11 +209,14 @@ enum rclrt_ret rclrt_daemon_acquire(
 struct rclrt_writer daemon_begin_message(
   const struct rclrt_daemon * daemon, uint8_t * bytes, size_t capacity, uint8_t stream)
 {
-  struct rclrt_message_header header = {daemon->session, stream, 0, {0, 0, 0, 0}};
-  memcpy(header.key, daemon->key, sizeof(header.key));
   struct rclrt_writer writer;
   rclrt_writer_init(&writer, bytes, capacity);
-  rclrt_write_message_header(&writer, &header);
+  writer.at = rclrt_message_header_size(daemon->session);
+  bytes[0] = daemon->session;
+  bytes[1] = stream;
+  bytes[2] = 0;
+  bytes[3] = 0;
+  memcpy(bytes + 4, daemon->key, sizeof(daemon->key)); /* without a key overwritten */
   return writer;
 }
 

@@ -95,7 +95,7 @@ static enum verdict judge(
       return DISCARD;
     }
     if (delivery->last) {
-      input->started = true;
+      input->highest = 1;
       input->expected = (uint16_t)(header->sequence + 1U);
     }
     return DELIVER;

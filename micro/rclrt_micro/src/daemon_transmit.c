@@ -10,8 +10,10 @@
 
 /* However often it did not help, the agent is asked again after so long. */
 #define MOST_PATIENCE_NS UINT64_C(2000000000)
-/* An ACKNACK or HEARTBEAT, with its header and what comes before the next. */
-#define CONTROL_SIZE 12U
+/* An ACKNACK or HEARTBEAT with its header. */
+#define CONTROL_SIZE 9U
+/* So many messages that were acknowledged are done with in one critical section. */
+#define SETTLED_AT_ONCE 4U
 /* More urgent messages that pass what is owed to the agent, before it goes all the same. */
 #define CONTROL_PASSES 4U
 /* An agent asks about what it has sent after 25 ms (ours; 200 ms: eProsima's). An ACKNACK that was put off for
@@ -54,12 +56,6 @@ static int control_priority(struct rclrt_daemon * daemon)
   return most;
 }
 
-/* For an ACKNACK or HEARTBEAT. */
-static bool has_room(const struct rclrt_writer * writer)
-{
-  return writer->at + CONTROL_SIZE <= writer->size;
-}
-
 void daemon_pay(struct rclrt_daemon * daemon, uint32_t now)
 {
   if (daemon->defers) {
@@ -69,9 +65,43 @@ void daemon_pay(struct rclrt_daemon * daemon, uint32_t now)
   }
 }
 
-/* In a critical section: ACKNACKs and HEARTBEATs that are due, as many as fit one message, outside any
- * stream. Not ahead of more urgent data (`priority`, or -1), unless CONTROL_PASSES of those have
- * passed; one that is as urgent may pass. One step per stream. */
+/* In a critical section: writes an ACKNACK or HEARTBEAT that is due. False: none is. One step per stream. */
+static bool write_owed(struct rclrt_daemon * daemon, uint8_t to[CONTROL_SIZE])
+{
+  struct rclrt_acknack owed;
+  uint8_t id = RCLRT_ACKNACK;
+  if (!daemon_next_ack(daemon, &owed)) {
+    struct rclrt_link * link = rclrt_list_first(&daemon->outputs);
+    while (link != NULL && !output_of(link)->heartbeat_due) {
+      link = rclrt_list_next(&daemon->outputs, link);
+    }
+    if (link == NULL) {
+      daemon->owes = false;
+      return false;
+    }
+    struct rclrt_output_stream * stream = output_of(link);
+    const uint16_t last = (uint16_t)(stream->sent - 1U);
+    stream->heartbeat_due = false;
+    id = RCLRT_HEARTBEAT;
+    owed.first_unacked = stream->first_unacked;
+    owed.missing = (uint16_t)(last << 8 | last >> 8); /* the other byte first */
+    owed.stream = stream->id;
+  }
+  to[0] = id; /* what is between them stays zero */
+  to[1] = RCLRT_FLAG_LITTLE_ENDIAN;
+  to[2] = CONTROL_SIZE - RCLRT_SUBMESSAGE_HEADER;
+  to[3] = 0;
+  to[4] = (uint8_t)owed.first_unacked;
+  to[5] = (uint8_t)(owed.first_unacked >> 8);
+  to[6] = (uint8_t)(owed.missing >> 8);
+  to[7] = (uint8_t)owed.missing;
+  to[8] = owed.stream;
+  return true;
+}
+
+/* In a critical section: begins a message of what is due, outside any stream. Not ahead of more urgent data
+ * (`priority`, or -1), unless CONTROL_PASSES of those have passed; one that is as urgent may pass. One step
+ * per stream. */
 static bool pick_control(struct rclrt_daemon * daemon, int priority)
 {
   if (!daemon->owes) {
@@ -88,32 +118,28 @@ static bool pick_control(struct rclrt_daemon * daemon, int priority)
     return false;
   }
   daemon->passed = 0;
-  struct rclrt_writer writer =
+  const struct rclrt_writer writer =
     daemon_begin_message(daemon, daemon->control, sizeof(daemon->control), RCLRT_STREAM_NONE);
-  struct rclrt_submessage submessage;
-  memset(&submessage, 0, sizeof(submessage));
-  submessage.id = RCLRT_ACKNACK;
-  while (has_room(&writer) && daemon_next_ack(daemon, &submessage.of.acknack)) {
-    rclrt_write_submessage_by(&writer, &submessage, rclrt_payload_acknack);
-  }
-  submessage.id = RCLRT_HEARTBEAT;
-  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs);
-       link != NULL && has_room(&writer); link = rclrt_list_next(&daemon->outputs, link)) {
-    struct rclrt_output_stream * stream = output_of(link);
-    if (!stream->heartbeat_due) {
-      continue;
-    }
-    stream->heartbeat_due = false;
-    submessage.of.heartbeat.first_unacked = stream->first_unacked;
-    submessage.of.heartbeat.last_unacked = (uint16_t)(stream->sent - 1U);
-    submessage.of.heartbeat.stream = stream->id;
-    rclrt_write_submessage_by(&writer, &submessage, rclrt_payload_heartbeat);
-  }
-  daemon->late = 0;
-  daemon->owes = !has_room(&writer); /* else all of it is in the message */
+  (void)write_owed(daemon, daemon->control + writer.at); /* there is one */
   daemon->message = daemon->control;
-  daemon->message_length = (uint16_t)writer.at;
+  daemon->message_length = (uint16_t)(writer.at + CONTROL_SIZE);
   return true;
+}
+
+/* What else is due, as much as fits, a critical section for each. Only by the context that set `busy`: others
+ * may make more due meanwhile, and `owes` goes in the section that finds none. */
+static void fill_control(struct rclrt_daemon * daemon)
+{
+  bool more = true;
+  while (more) {
+    const size_t at = daemon->message_length + DAEMON_CONTROL_STEP - CONTROL_SIZE;
+    const bool room = at + DAEMON_CONTROL_STEP <= sizeof(daemon->control);
+    const uint32_t token = daemon_enter(daemon);
+    more = room && write_owed(daemon, daemon->control + at);
+    daemon->late = more ? daemon->late : 0;
+    daemon_leave(daemon, token);
+    daemon->message_length = (uint16_t)(more ? at + CONTROL_SIZE : daemon->message_length);
+  }
 }
 
 /* In a critical section: the most urgent whose stream has budget left, else the most urgent. One
@@ -192,6 +218,9 @@ static bool pick(struct rclrt_daemon * daemon)
   daemon_leave(daemon, token);
   if (picked) {
     daemon->message_at = 0;
+    if (daemon->message == daemon->control) {
+      fill_control(daemon);
+    }
   }
   return picked;
 }
@@ -298,45 +327,35 @@ static struct rclrt_output_stream * find_output(struct rclrt_daemon * daemon, ui
   return NULL;
 }
 
-/* In a critical section: what was sent goes to the front of the queue once more. */
-static void requeue(struct rclrt_daemon * daemon, struct rclrt_node * node)
-{
-  if (daemon->held_for == node) {
-    daemon->held_for = NULL;
-  }
-  rclrt_list_remove(&node->link);
-  node->state = RCLRT_NODE_QUEUED;
-  rclrt_queue_push_front(&daemon->execution, &node->link, node->priority);
-  daemon->counters.retransmitted++;
-}
-
-/* In a critical section: exactly what is missing goes back to the queue, oldest at the front. */
-static void requeue_missing(
-  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream,
-  const struct rclrt_acknack * acknack, uint64_t now)
+/* In a critical section: the last of exactly what is missing goes back to the queue, in front. False: nothing
+ * does. RCLRT_WINDOW steps. */
+static bool requeue_missing(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, struct rclrt_acknack * acknack,
+  uint64_t now)
 {
   const uint16_t first = acknack->first_unacked;
-  const uint32_t missing = acknack->missing;
-  const uint16_t behind = (uint16_t)(stream->first_unacked - first);
-  const uint32_t given_up = behind < RCLRT_WINDOW ? (UINT32_C(1) << behind) - 1U : UINT16_MAX;
-  if (rclrt_sequence_before(first, stream->first_unacked) && (missing & given_up) != 0) {
-    daemon_owe_heartbeat(daemon, stream); /* the agent has not heard of it */
-  }
-  struct rclrt_node * again[RCLRT_WINDOW];
-  unsigned count = 0;
+  struct rclrt_node * last = NULL;
   for (struct rclrt_node * node = stream->first; node != NULL; node = node->later) {
     const uint16_t ahead = (uint16_t)(node->sequence - first);
-    const bool asked = ahead < RCLRT_WINDOW && (missing >> ahead & 1U) != 0;
+    const bool asked = ahead < RCLRT_WINDOW && ((unsigned)acknack->missing >> ahead & 1U) != 0;
     /* Others are on their way already. */
     if (
       asked && node->state == RCLRT_NODE_PENDING &&
       (node->tries <= 1 || time_since(now, node->sent_ns) >= daemon->config.answer_ns)) {
-      again[count++] = node;
+      last = node;
     }
   }
-  while (count > 0) {
-    requeue(daemon, again[--count]);
+  if (last != NULL) { /* next time one before it */
+    acknack->missing &= (uint16_t)((1U << (uint16_t)(last->sequence - first)) - 1U);
+    daemon_requeue(daemon, last);
+    return true;
   }
+  const uint16_t behind = (uint16_t)(stream->first_unacked - first);
+  const uint32_t given_up = behind < RCLRT_WINDOW ? (UINT32_C(1) << behind) - 1U : UINT16_MAX;
+  if ((acknack->missing & given_up) != 0) {
+    daemon_owe_heartbeat(daemon, stream); /* the agent has not heard of it */
+  }
+  return false;
 }
 
 /* In a critical section: of message `sequence`, if it was sent once. The longest of late: shorter ones
@@ -358,32 +377,87 @@ static void note_round_trip(
                             : daemon->round_trip_ns - (daemon->round_trip_ns - trip) / 8U;
 }
 
-void daemon_on_acknack(
-  struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack, uint64_t now)
+/* In a critical section: a step, after which all is as if a shorter ACKNACK had come. False: it was the last.
+ * S + RCLRT_WINDOW steps of a few instructions. */
+static bool acknack_step(struct rclrt_daemon * daemon, struct rclrt_acknack * acknack, uint64_t now)
 {
   struct rclrt_output_stream * stream = find_output(daemon, acknack->stream);
   const uint16_t first = acknack->first_unacked;
-  if (stream == NULL || !is_reliable(stream->id)) {
-    return;
+  daemon->counters.foreign += daemon->greeting ? 1U : 0U;
+  if (daemon->greeting || stream == NULL || !is_reliable(stream->id)) {
+    return false;
   }
   /* What was never sent cannot be acknowledged. Again and again: we have begun anew, and the agent has not. */
   const bool beyond = rclrt_sequence_before(stream->sent, first);
   daemon->beyond = (uint8_t)(beyond ? daemon->beyond + 1U : 0U);
   daemon->astray = daemon->astray || daemon->beyond >= DAEMON_LATE_COPIES;
-  if (!beyond) {
-    if (rclrt_sequence_before(stream->first_unacked, first)) {
-      if (stream->heartbeats == 0) { /* else the answer is to one of them */
-        note_round_trip(daemon, stream, (uint16_t)(first - 1U), now);
-      }
-      daemon_settle_until(daemon, stream, first);
-      stream->quiet_since_ns = now;
-      stream->heartbeats = 0;
-    }
-    requeue_missing(daemon, stream, acknack, now);
+  if (beyond) {
+    return false;
+  }
+  /* Another context may have gone further meanwhile. */
+  if (!rclrt_sequence_before(stream->first_unacked, first)) {
+    return requeue_missing(daemon, stream, acknack, now);
+  }
+  const uint16_t most = (uint16_t)(stream->first_unacked + SETTLED_AT_ONCE);
+  const bool last = !rclrt_sequence_before(most, first);
+  if (last && stream->heartbeats == 0) { /* else the answer is to one of them */
+    note_round_trip(daemon, stream, (uint16_t)(first - 1U), now);
+  }
+  daemon_settle_until(daemon, stream, last ? first : most);
+  stream->quiet_since_ns = now;
+  stream->heartbeats = last ? 0 : stream->heartbeats;
+  return !last || acknack->missing != 0;
+}
+
+void daemon_on_acknack(
+  struct rclrt_daemon * daemon, const struct rclrt_acknack * acknack, uint64_t now)
+{
+  struct rclrt_acknack left = *acknack;
+  bool more = true;
+  while (more) { /* ends: each step settles some, or takes one from what is missing */
+    const uint32_t token = daemon_enter(daemon);
+    more = acknack_step(daemon, &left, now);
+    daemon_leave(daemon, token);
   }
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* In a critical section: asks the agent if the stream was silent for too long. Returns when to look again. */
+static uint64_t look_after(
+  struct rclrt_daemon * daemon, struct rclrt_output_stream * stream, uint64_t now)
+{
+  uint64_t wait;
+  for (;;) { /* twice at most: then silence has just begun */
+    wait = patience(daemon, stream);
+    if (time_since(now, stream->quiet_since_ns) < wait) {
+      break;
+    }
+    daemon_owe_heartbeat(daemon, stream);
+    struct rclrt_node * oldest = stream->first;
+    if (stream->heartbeats >= IN_VAIN && oldest->state == RCLRT_NODE_PENDING) {
+      daemon_requeue(daemon, oldest);
+    }
+    stream->heartbeats = (uint8_t)(stream->heartbeats + (stream->heartbeats < UINT8_MAX ? 1 : 0));
+    stream->quiet_since_ns = now;
+  }
+  return time_after(stream->quiet_since_ns, wait);
+}
+
+/* In a critical section: the first stream behind `*passed` others that waits for an acknowledgement; or null. */
+static struct rclrt_output_stream * next_waiting(struct rclrt_daemon * daemon, unsigned * passed)
+{
+  unsigned at = 0;
+  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
+       link = rclrt_list_next(&daemon->outputs, link)) {
+    struct rclrt_output_stream * stream = output_of(link);
+    if (at++ >= *passed && is_reliable(stream->id) && stream->first_unacked != stream->sent) {
+      *passed = at;
+      return stream;
+    }
+  }
+  return NULL;
+}
 
 uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
 {
@@ -392,31 +466,15 @@ uint64_t rclrt_daemon_tick(struct rclrt_daemon * daemon)
   }
   const uint64_t now = daemon_now(daemon);
   uint64_t due = daemon->policy == NULL ? UINT64_MAX : daemon->policy->tick(daemon, now);
-  const uint32_t token = daemon_enter(daemon);
-  daemon_pay(daemon, (uint32_t)now);
-  for (struct rclrt_link * link = rclrt_list_first(&daemon->outputs); link != NULL;
-       link = rclrt_list_next(&daemon->outputs, link)) {
-    struct rclrt_output_stream * stream = output_of(link);
-    if (!is_reliable(stream->id) || stream->first_unacked == stream->sent) {
-      continue;
-    }
-    uint64_t wait;
-    for (;;) { /* twice at most: then silence has just begun */
-      wait = patience(daemon, stream);
-      if (time_since(now, stream->quiet_since_ns) < wait) {
-        break;
-      }
-      daemon_owe_heartbeat(daemon, stream);
-      struct rclrt_node * oldest = stream->first;
-      if (stream->heartbeats >= IN_VAIN && oldest->state == RCLRT_NODE_PENDING) {
-        requeue(daemon, oldest);
-      }
-      stream->heartbeats = (uint8_t)(stream->heartbeats + (stream->heartbeats < UINT8_MAX ? 1 : 0));
-      stream->quiet_since_ns = now;
-    }
-    due = earlier(due, time_after(stream->quiet_since_ns, wait));
-  }
-  daemon_leave(daemon, token);
+  struct rclrt_output_stream * stream;
+  unsigned passed = 0;
+  do { /* a critical section for each that waits */
+    const uint32_t token = daemon_enter(daemon);
+    daemon_pay(daemon, (uint32_t)now);
+    stream = next_waiting(daemon, &passed);
+    due = stream == NULL ? due : earlier(due, look_after(daemon, stream, now));
+    daemon_leave(daemon, token);
+  } while (stream != NULL);
   daemon_kick(daemon);
   return due;
 }

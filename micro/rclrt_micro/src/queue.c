@@ -83,18 +83,8 @@ void rclrt_queue_remove(struct rclrt_queue * queue, struct rclrt_link * link, un
   rclrt_list_remove(link);
 }
 
-/* Number of the highest bit set, -1 for none. Five steps, on any compiler. */
-static int highest_bit(uint32_t bits)
-{
-  int bit = bits != 0 ? 0 : -1;
-  for (int step = 16; step > 0; step /= 2) {
-    if (bits >> step != 0) {
-      bits >>= step;
-      bit += step;
-    }
-  }
-  return bit;
-}
+/* Number of the highest bit set, -1 for none. */
+static int highest_bit(uint32_t bits) { return bits == 0 ? -1 : 31 - __builtin_clz(bits); }
 
 int rclrt_queue_highest(const struct rclrt_queue * queue) { return highest_bit(queue->used); }
 

@@ -114,7 +114,9 @@ void session_take_answers(struct rclrt_session * session)
     while (rclrt_read_answer(&reader, &sub)) {
       if (is_data(sub.id)) {
         daemon_count(daemon, &daemon->counters.malformed); /* no reader is for it */
-      } else if (!daemon_on_control(daemon, &sub)) {
+      } else if (daemon_on_control(daemon, &sub)) {
+        daemon_kick(daemon);
+      } else {
         on_submessage(session, &sub);
       }
     }
@@ -367,12 +369,7 @@ enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_e
   session_prepare(&sub, RCLRT_READ_DATA, rclrt_session_next_request(session), entity->id);
   sub.of.read_data.preferred_stream = entity->read_stream;
   sub.of.read_data.has_delivery = true;
-  sub.of.read_data.delivery = entity->delivery;
+  sub.of.read_data.delivery.max_samples = entity->max_samples;
   session->read_again = rclrt_session_read;
-  const enum rclrt_ret ret =
-    session_send(session, &session->reliable, &sub, rclrt_payload_read_data, false);
-  if (ret == RCLRT_OK) {
-    entity->read_request = sub.request;
-  }
-  return ret;
+  return session_send(session, &session->reliable, &sub, rclrt_payload_read_data, false);
 }

@@ -111,11 +111,11 @@ enum rclrt_ret rclrt_session_create(
   if (entity->representation == 0) {
     entity->representation = RCLRT_BY_BINARY;
   }
-  if (entity->prefix == NULL) {
-    entity->prefix = "";
-  }
   if (session->connected && !has_texts(entity, kind)) {
     return RCLRT_ERR_ARGUMENT;
+  }
+  if (entity->prefix == NULL && kind != RCLRT_REQUESTER && kind != RCLRT_REPLIER) {
+    entity->prefix = "";
   }
   entity->describe = session_describe_any;
   return session_create(session, entity, kind);

@@ -13,23 +13,16 @@ static const uint8_t vendor[2] = {0x01, 0x0F}; /* of the peers in use; others ar
 
 size_t rclrt_message_header_size(uint8_t session) { return session < RCLRT_SESSION_NONE ? 8 : 4; }
 
-void rclrt_write_message_header(
-  struct rclrt_writer * writer, const struct rclrt_message_header * header)
-{
-  rclrt_write_u8(writer, header->session);
-  rclrt_write_u8(writer, header->stream);
-  rclrt_write_u16(writer, header->sequence);
-  if (header->session < RCLRT_SESSION_NONE) {
-    rclrt_write_bytes(writer, header->key, sizeof(header->key));
-  }
-}
-
 void rclrt_read_message_header(struct rclrt_reader * reader, struct rclrt_message_header * header)
 {
   memset(header, 0, sizeof(*header));
-  header->session = rclrt_read_u8(reader);
-  header->stream = rclrt_read_u8(reader);
-  header->sequence = rclrt_read_u16(reader);
+  const struct rclrt_bytes head = rclrt_read_reference(reader, 4);
+  if (head.size == 0) {
+    return;
+  }
+  header->session = head.data[0];
+  header->stream = head.data[1];
+  header->sequence = (uint16_t)(head.data[2] | head.data[3] << 8);
   if (header->session < RCLRT_SESSION_NONE) {
     rclrt_read_bytes(reader, header->key, sizeof(header->key));
   }
@@ -39,9 +32,9 @@ size_t rclrt_submessage_begin(struct rclrt_writer * writer, uint8_t id, uint8_t 
 {
   writer->origin = 0;
   rclrt_write_align(writer, 4);
-  rclrt_write_u8(writer, id);
-  rclrt_write_u8(writer, (uint8_t)(flags | RCLRT_FLAG_LITTLE_ENDIAN));
-  rclrt_write_u16(writer, 0);
+  const uint8_t head[RCLRT_SUBMESSAGE_HEADER] = {
+    id, (uint8_t)(flags | RCLRT_FLAG_LITTLE_ENDIAN), 0, 0};
+  rclrt_write_bytes(writer, head, sizeof(head));
   writer->origin = writer->at;
   return writer->at;
 }
@@ -63,8 +56,8 @@ void rclrt_submessage_end(struct rclrt_writer * writer, size_t begin)
 /* Identifiers are pairs of raw bytes, the more significant first, whatever the flags say. */
 void xrce_write_identifier(struct rclrt_writer * writer, uint16_t identifier)
 {
-  rclrt_write_u8(writer, (uint8_t)(identifier >> 8));
-  rclrt_write_u8(writer, (uint8_t)identifier);
+  const uint8_t bytes[2] = {(uint8_t)(identifier >> 8), (uint8_t)identifier};
+  rclrt_write_bytes(writer, bytes, sizeof(bytes));
 }
 
 uint16_t xrce_read_identifier(struct rclrt_reader * reader)
@@ -164,21 +157,6 @@ void rclrt_payload_read_data(struct rclrt_writer * writer, const struct rclrt_su
   }
 }
 
-void rclrt_payload_acknack(struct rclrt_writer * writer, const struct rclrt_submessage * sub)
-{
-  rclrt_write_u16(writer, sub->of.acknack.first_unacked);
-  rclrt_write_u8(writer, (uint8_t)(sub->of.acknack.missing >> 8));
-  rclrt_write_u8(writer, (uint8_t)sub->of.acknack.missing);
-  rclrt_write_u8(writer, sub->of.acknack.stream);
-}
-
-void rclrt_payload_heartbeat(struct rclrt_writer * writer, const struct rclrt_submessage * sub)
-{
-  rclrt_write_u16(writer, sub->of.heartbeat.first_unacked);
-  rclrt_write_u16(writer, sub->of.heartbeat.last_unacked);
-  rclrt_write_u8(writer, sub->of.heartbeat.stream);
-}
-
 void rclrt_payload_timestamp(struct rclrt_writer * writer, const struct rclrt_submessage * sub)
 {
   xrce_write_time(writer, &sub->of.timestamp);
@@ -221,15 +199,14 @@ void xrce_read_answer_payload(struct rclrt_reader * payload, struct rclrt_submes
       }
       break;
     case RCLRT_ACKNACK:
+    case RCLRT_HEARTBEAT: /* differs from ACKNACK in the order of two bytes */
       sub->of.acknack.first_unacked = rclrt_read_u16(payload);
-      sub->of.acknack.missing = (uint16_t)(rclrt_read_u8(payload) << 8);
-      sub->of.acknack.missing = (uint16_t)(sub->of.acknack.missing | rclrt_read_u8(payload));
+      sub->of.acknack.missing = rclrt_read_u16(payload);
       sub->of.acknack.stream = rclrt_read_u8(payload);
-      break;
-    case RCLRT_HEARTBEAT:
-      sub->of.heartbeat.first_unacked = rclrt_read_u16(payload);
-      sub->of.heartbeat.last_unacked = rclrt_read_u16(payload);
-      sub->of.heartbeat.stream = rclrt_read_u8(payload);
+      if (sub->id == RCLRT_ACKNACK) {
+        const unsigned swapped = sub->of.acknack.missing;
+        sub->of.acknack.missing = (uint16_t)(swapped << 8 | swapped >> 8);
+      }
       break;
     case RCLRT_TIMESTAMP_REPLY:
       xrce_read_time(payload, &sub->of.timestamp_reply.transmit);
@@ -255,10 +232,14 @@ bool xrce_read_by(
     reader->at = reader->size; /* some peers pad the end of a message */
     return false;
   }
-  rclrt_read_align(reader, 4);
-  sub->id = rclrt_read_u8(reader);
-  sub->flags = rclrt_read_u8(reader);
-  size_t length = rclrt_read_u16(reader);
+  reader->at += pad;
+  const struct rclrt_bytes head = rclrt_read_reference(reader, RCLRT_SUBMESSAGE_HEADER);
+  if (reader->failed) {
+    return false;
+  }
+  sub->id = head.data[0];
+  sub->flags = head.data[1];
+  size_t length = (size_t)(head.data[2] | head.data[3] << 8);
   if (length == 0 && (sub->id == RCLRT_WRITE_DATA || sub->id == RCLRT_DATA)) {
     length = rclrt_reader_left(reader); /* the rest of a message above 64 kB */
   }

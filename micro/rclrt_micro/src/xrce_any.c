@@ -5,6 +5,32 @@
  */
 #include "xrce_internal.h"
 
+void rclrt_write_message_header(
+  struct rclrt_writer * writer, const struct rclrt_message_header * header)
+{
+  rclrt_write_u8(writer, header->session);
+  rclrt_write_u8(writer, header->stream);
+  rclrt_write_u16(writer, header->sequence);
+  if (header->session < RCLRT_SESSION_NONE) {
+    rclrt_write_bytes(writer, header->key, sizeof(header->key));
+  }
+}
+
+void rclrt_payload_acknack(struct rclrt_writer * writer, const struct rclrt_submessage * sub)
+{
+  rclrt_write_u16(writer, sub->of.acknack.first_unacked);
+  rclrt_write_u8(writer, (uint8_t)(sub->of.acknack.missing >> 8));
+  rclrt_write_u8(writer, (uint8_t)sub->of.acknack.missing);
+  rclrt_write_u8(writer, sub->of.acknack.stream);
+}
+
+void rclrt_payload_heartbeat(struct rclrt_writer * writer, const struct rclrt_submessage * sub)
+{
+  rclrt_write_u16(writer, sub->of.heartbeat.first_unacked);
+  rclrt_write_u16(writer, sub->of.heartbeat.last_unacked);
+  rclrt_write_u8(writer, sub->of.heartbeat.stream);
+}
+
 static void write_result(struct rclrt_writer * writer, const struct rclrt_submessage * sub)
 {
   rclrt_write_u8(writer, sub->of.result.status);

@@ -13,7 +13,7 @@ struct Operation
   void (*before)(Scene &);       // or null
   void (*run)(Scene &);
   bool all = true;        // nothing may be lost
-  bool long_ = false;     // it waits for the agent, and does the same many times
+  bool long_ = false;     // it does the same many times, as what waits for the agent
   bool in_paper = true;   // the published behaviour has to do with it
   bool on_lines = false;  // the framing has
   bool levels = false;    // callbacks preempt each other
@@ -173,6 +173,25 @@ inline const Operation kOperations[] = {
      (void)rclrt_daemon_tick(&of.daemon);
      EXPECT_EQ(of.publish(of.high), RCLRT_OK);
    }},
+  {"acknowledged", nullptr,
+   [](Scene & of) {  // what is missing is asked for at once
+     of.catch_frames();
+     for (int i = 0; i < 6; ++i) {
+       of.to_agent.faults.loss = i < 2 ? 1 : 0;
+       EXPECT_EQ(of.publish(of.low), RCLRT_OK);
+       of.interrupts();
+     }
+   },
+   [](Scene & of) {  // all but the last ACKNACK are lost
+     for (int i = 0; i < 2; ++i) {
+       of.caught.erase(of.caught.begin(), of.caught.end() - 1);
+       of.receive_caught();
+       of.at_frame = 0;
+       of.interrupts();
+     }
+     of.caught.clear();
+   },
+   true, true, false},
   {"reception", nullptr,
    [](Scene & of) {
      of.catch_frames();

@@ -47,8 +47,9 @@ def _said() -> tuple[float, float]:
     return float(match[1]), float(match[2])
 
 
-def _said_of_a_trip() -> float:
-    match = re.search(r"round trip takes about ([\d,]+) instructions", " ".join(FIGURES.split()))
+def _said_of_a_trip(line: str) -> float:
+    text = " ".join(FIGURES.split())
+    match = re.search(rf"([\d,]+) \({line}\)", text)
     assert match is not None
     return float(match[1].replace(",", ""))
 
@@ -83,11 +84,13 @@ def test_with_32_callbacks_it_costs_at_most_half_of_the_batch_executor(tmp_path:
     assert (tide, batch) == pytest.approx(_said(), rel=0.1)
 
 
-def test_a_round_trip_costs_what_the_figures_say(tmp_path: Path) -> None:
-    functions = ["trips", "peer_take", "peer_next"]
-    counts = [_count([str(_program("trips")), str(n)], functions, tmp_path) for n in (50, 250)]
+@pytest.mark.parametrize("line", ["serial", "udp"])
+def test_a_round_trip_costs_what_the_figures_say(line: str, tmp_path: Path) -> None:
+    program = [str(_program("trips")), line]
+    functions = ["trips", "peer_take", "peer_next", "peer_serve"]
+    counts = [_count([*program, str(n)], functions, tmp_path) for n in (50, 250)]
     trip = (counts[1] - counts[0]) / 200
     print(f"instructions a round trip: {trip:.0f}")
     if not _built_as_said():
         pytest.skip("FIGURES are those of RelWithDebInfo on x86-64")
-    assert trip == pytest.approx(_said_of_a_trip(), rel=0.1)
+    assert trip == pytest.approx(_said_of_a_trip(line), rel=0.1)

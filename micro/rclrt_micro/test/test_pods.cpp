@@ -1,53 +1,14 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which order the executors of the published evaluation run callbacks. Its figures are held by
-// ./rclrt bench pods, which a test of rclrt_benchmarks runs.
-#include "../benchmark/pods.hpp"
+// Preemption levels and budgets, in virtual time. In which order the executors of the published evaluation run
+// callbacks is in test_firmware; its figures are held by ./rclrt bench pods.
 #include "program.hpp"
 
 #include <gtest/gtest.h>
 
 namespace
 {
-using pods::Experiment;
-using pods::Who;
-
-Experiment with(Who who) { return Experiment{who}; }
-
-// Who runs when, in whole milliseconds: "t0 0-10, t1 20-30".
-std::string schedule(const Experiment & setup)
-{
-  std::string text;
-  const auto ms = [](uint64_t ns) { return std::to_string((ns + 500'000) / 1'000'000); };
-  for (const auto & segment : pods::run(setup).schedule) {
-    text += (text.empty() ? "" : ", ") + segment.name + " " + ms(segment.begin_ns) + "-" +
-            ms(segment.end_ns);
-  }
-  return text;
-}
-
-TEST(Pods, a_batch_makes_the_most_urgent_callback_wait_for_all_others)
-{
-  // Figure 3: the reply for chain 0 is there at 24 ms; it runs when the batch is over.
-  EXPECT_EQ(
-    schedule(with(Who::kBatch)), "t0 0-10, t1 20-30, t2 41-51, s0 61-71, s1 71-81, s2 81-91");
-}
-
-TEST(Pods, one_at_a_time_the_most_urgent_callback_waits_for_one_other_at_most)
-{
-  EXPECT_EQ(
-    schedule(with(Who::kPaper)), "t0 0-10, t1 10-20, t2 20-30, s0 30-40, s1 40-50, s2 50-60");
-}
-
-TEST(Pods, with_levels_it_waits_for_none)
-{
-  // What the urgent chains gain, the least urgent one pays: s0 and s1 ran in the middle of t2.
-  EXPECT_EQ(
-    schedule(with(Who::kLevels)), "t0 0-10, t1 10-20, s0 24-34, s1 34-44, t2 20-50, s2 64-74");
-}
-
-// Preemption levels and budgets, in virtual time.
 TEST_F(Program, levels_preempt_in_the_middle_of_a_callback_but_not_below_a_ceiling)
 {
   auto & levels = use_levels({0, 10, 20});

@@ -56,10 +56,10 @@ struct rclrt_node_handle
 
 struct rclrt_publisher
 {
+  struct rclrt_output_stream own_stream;
   struct rclrt_session * session;
   const struct rclrt_type * type;
-  struct rclrt_entity writer; /* and its topic and publisher */
-  struct rclrt_output_stream own_stream;
+  struct rclrt_entity writer;          /* and its topic and publisher */
   struct rclrt_output_stream * stream; /* own, or in paper mode the session's */
   uint8_t priority;                    /* of its messages on the line */
   enum rclrt_ret (*wait)(struct rclrt_publisher * publisher); /* blocking; else null */

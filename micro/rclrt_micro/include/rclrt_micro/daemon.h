@@ -14,15 +14,8 @@
  *    |                         '--- NACK --- PENDING <'                           reliable
  *    '------------------ ACK, given up ---------'
  *
- * Receiving. Bytes go into a ring; each frame is found and looked at once, by its first bytes only,
- * and lined up at its reader. Checksum and copy happen when the reader takes it. Acknowledgements
- * and heartbeats are handled at once: they are short.
- *
- * Streams. Numbers of a stream must go out in order, so messages that may overtake have a stream of
- * their own: at least one per priority. ACKNACKs carry a bitmap; exactly the messages missing are
- * sent again, at their own priority. HEARTBEATs are sent only after silence. A missing message is
- * asked for once, then again at each of the agent's heartbeats: asking with every frame would make
- * it arrive many times.
+ * Receiving, and what is lost: docs/concepts/micro.md. Numbers of a stream must go out in order, so
+ * messages that may overtake have a stream of their own: at least one per priority.
  *
  * Acknowledgements. One takes as long on the line as a short message. Of a message that came alone it
  * waits for what is published in answer: until something has been sent, the callback has ended, or
@@ -38,14 +31,16 @@
  *
  * Worst case of a critical section, in steps of a few instructions. S: streams of one direction, R:
  * sinks, N: nodes, L: slots, W: RCLRT_WINDOW.
- *   - next message on the line: S in + S out + W, and one per queued message without budget (N)
+ *   - next message on the line: 2 (S in + S out) + W, and one per queued message without budget (N); each
+ *     further ACKNACK and HEARTBEAT of it: S in + S out + W
  *   - end of its transmission: N if it is older than all that are pending, as a rule 1
- *   - ACKNACK received: S + W; HEARTBEAT received: S + W
+ *   - ACKNACK received: S + W for each 4 messages acknowledged, and for each one to be sent again;
+ *     HEARTBEAT received: S + W
  *   - frame received: S + R, with no slot free R + S + W S more
  *   - acquire, a piece of a long message: N if the pool is empty, else 1; commit: 1; fragments: W
  *   - take: 2 S, with several submessages in the message R more; as much for each frame passed
  *     over, at most L
- *   - tick: S; for each message given up W
+ *   - tick: S for each stream that waits for an acknowledgement; for each message given up W
  *   - remove: N (output), W (input), L + W S (sink); new session: N for each output, then L + S W
  */
 #pragma once
@@ -83,14 +78,14 @@ enum rclrt_mode
 
 struct rclrt_output_stream
 {
-  uint8_t id; /* 0, 01..7F best effort, 80..FF reliable */
+  uint64_t quiet_since_ns; /* last transmission or progress */
+  uint8_t id;              /* 0, 01..7F best effort, 80..FF reliable */
   bool heartbeat_due;
   bool open;                    /* a message is being cut: nothing else goes here */
   uint8_t heartbeats;           /* since the last progress */
   uint16_t next;                /* number of the next message committed */
   uint16_t sent;                /* number after the highest one transmitted */
   uint16_t first_unacked;       /* reliable: all before it are done with */
-  uint64_t quiet_since_ns;      /* last transmission or progress */
   struct rclrt_budget * budget; /* of bytes, or null: see budget.h */
   struct rclrt_node * first;    /* reliable: of number first_unacked, or null; ... */
   struct rclrt_node * last;     /* ... they are linked by `later` up to this one */
@@ -155,13 +150,14 @@ struct rclrt_input_stream
 {
   struct rclrt_link link;
   uint8_t id;
-  bool started; /* best effort: `expected` is known */
   bool ack_due;
-  uint8_t priority;  /* of its acknowledgements: that of its sink */
-  uint16_t expected; /* next number to deliver */
-  uint16_t highest;  /* reliable: number after the highest known to exist */
-  uint16_t waiting;  /* bit i: expected + i is in the ring, unchecked */
-  uint16_t asked;    /* bit i: expected + i was asked for since the last heartbeat */
+  bool assembly_broken; /* a piece is missing, or does not fit: nothing until the last one */
+  uint8_t priority;     /* of its acknowledgements: that of its sink */
+  uint16_t expected;    /* next number to deliver */
+  uint16_t
+    highest; /* number after the highest known to exist; best effort: 0 until `expected` is known */
+  uint16_t waiting; /* bit i: expected + i is in the ring, unchecked */
+  uint16_t asked;   /* bit i: expected + i was asked for since the last heartbeat */
   struct rclrt_link *
     held; /* checked slots ahead of `expected`, in order; `next` of the last is null */
   /* Storage for fragmented messages, or null: they are then dropped and counted. */
@@ -169,13 +165,12 @@ struct rclrt_input_stream
   uint16_t assembly_capacity;
   uint8_t prompt;         /* so many more ACKNACKs do not wait: one has waited too long */
   uint8_t back;           /* weight of what in a row is about what is settled, the first ... */
-  uint64_t back_since_ns; /* ... at this time */
+  uint32_t back_since_ms; /* ... at this time, nearly: 2^20 ns */
   uint16_t skips;         /* how often the agent has given messages up */
   uint16_t taken;         /* reliable: parts of message `expected` taken before */
-  /* For the taker alone. */
+  /* For the taker alone, as `assembly_broken`. */
   uint16_t assembly_skips; /* `skips` as it was for the pieces so far */
   uint16_t assembly_length;
-  bool assembly_broken; /* a piece is missing, or does not fit: nothing until the last one */
 };
 
 /* Counters of traffic, and of errors that were survived. Read at any time; each counts up and

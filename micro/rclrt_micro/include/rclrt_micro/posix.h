@@ -45,13 +45,10 @@ struct rclrt_posix
   uint64_t
     free_ns;   /* when the line has sent what it was given, by its rate; in a critical section */
   bool behind; /* rclrt_daemon_transmitted() is to be called in time; the same */
-  /* For critical sections. It has priority inheritance, not a ceiling.
-   * Threads outside SCHED_FIFO enter the sections too, and a ceiling is closed to them: the thread
-   * that reads the line, levels without priorities, threads of the program that trigger. Nor is it
-   * known which thread is the most urgent. A ceiling would give no better bound: sections never
-   * nest, so there is no deadlock and no chain of waits, and a thread that enters waits for at most
-   * one section of a less urgent thread. A ceiling would cost two system calls a section; this
-   * costs none unless a thread waits. The number of the thread that has it, as the kernel wants it. */
+  /* For critical sections: the number of the thread that has it, as the kernel wants it. It has priority
+   * inheritance, not a ceiling: threads outside SCHED_FIFO enter, too, and which is the most urgent is not
+   * known. Sections never nest, so a ceiling would give no better bound, and cost two system calls each;
+   * this costs none unless a thread waits. */
   uint32_t lock;
   /* Preemption levels. */
   struct rclrt_executor * executor;

@@ -66,25 +66,30 @@ struct rclrt_entity /* zero what is not used */
   bool (*describe)(
     struct rclrt_writer * writer, const struct rclrt_entity * entity, enum rclrt_object_kind kind);
   struct rclrt_link link;
+  const char * name; /* participant, topic, service; for a reference the profile's name */
+  const char * type; /* topic; service: of the request */
+  union
+  {
+    const char * prefix;     /* topic: put in front of its name: "rt/", or "" */
+    const char * reply_type; /* service */
+  };
+  const struct rclrt_naming * naming; /* of its name; null: as it is */
   uint16_t id;
-  uint16_t parent;        /* all but participants */
-  int16_t domain;         /* participants */
+  union
+  {
+    uint16_t parent; /* all but participants */
+    int16_t domain;  /* participants */
+  };
+  uint16_t topic; /* datawriter, datareader by BINARY: the topic's id */
+  /* Readers, requesters, repliers: of READ_DATA. 0 cancels, 0xFFFF is without end. */
+  uint16_t max_samples;
+  struct rclrt_qos qos;
+  uint8_t read_stream;    /* asked for by READ_DATA, 0 for no reading */
   uint8_t representation; /* enum rclrt_representation */
   bool exists;            /* the agent has confirmed it in this session */
   /* For publishers and subscriptions: a topic, and a publisher or subscriber, of the same number
    * are created before it, from what is written here. */
   bool whole;
-  const char * name;       /* participant, topic, service; for a reference the profile's name */
-  const char * prefix;     /* put in front of a topic's name: "rt/", or "" */
-  const char * type;       /* topic; service: of the request */
-  const char * reply_type; /* service */
-  const struct rclrt_naming * naming; /* of its name; null: as it is */
-  uint16_t topic;                     /* datawriter, datareader by BINARY: the topic's id */
-  struct rclrt_qos qos;
-  /* Readers, requesters, repliers: the stream asked for by READ_DATA, 0 for no reading. */
-  uint8_t read_stream;
-  uint16_t read_request;
-  struct rclrt_delivery_control delivery;
 };
 
 struct rclrt_outgoing; /* a message on its way to a frame: of the library */
@@ -177,8 +182,7 @@ enum rclrt_ret rclrt_session_synchronize(struct rclrt_session * session, uint64_
 enum rclrt_ret rclrt_session_create(
   struct rclrt_session * session, struct rclrt_entity * entity, enum rclrt_object_kind kind);
 enum rclrt_ret rclrt_session_delete(struct rclrt_session * session, struct rclrt_entity * entity);
-/* READ_DATA with what the entity says; `delivery.max_samples` 0 cancels. Sets `read_request`.
- * Does not wait: a refusal is seen in `session->status` only. */
+/* READ_DATA with what the entity says. Does not wait: a refusal is seen in `session->status` only. */
 enum rclrt_ret rclrt_session_read(struct rclrt_session * session, struct rclrt_entity * entity);
 /* Handles answers that have come, keeps the session alive, and throws away data for which there is no
  * reader. Never waits. Executors that spin call it. With preemption levels the context that reads the line
