@@ -174,6 +174,7 @@ CASES = [
      {"boot/config-6.12.1": "CONFIG_HZ=100\nCONFIG_HIGH_RES_TIMERS=y\nCONFIG_PREEMPT_RT=y"}),
     ("sched_ext", NOTE, "scx_lavd", {"sys/kernel/sched_ext/state": "enabled",
                                      "sys/kernel/sched_ext/root/ops": "scx_lavd"}),
+    ("nice", NOTE, "of one session", {"proc/sys/kernel/sched_autogroup_enabled": "1"}),
     ("throttling", NOTE, "nothing stops", {"proc/sys/kernel/sched_rt_runtime_us": "-1"}),
     ("throttling", NOTE, "nothing stops", {"proc/sys/kernel/sched_rt_runtime_us": "1000000"}),
     ("throttling", MEND, "no time at all", {"proc/sys/kernel/sched_rt_runtime_us": "0"}),

@@ -23,6 +23,7 @@ from rclrt_tools.doctor import (
 
 Found = Iterator[Finding]
 
+AUTOGROUP = "kernel.sched_autogroup_enabled"
 RUNTIME = "kernel.sched_rt_runtime_us"
 DEBUG = "/sys/kernel/debug"
 
@@ -122,6 +123,19 @@ def sched_ext(system: System, costs: Costs) -> Found:
             else "no sched_ext: only deadlines in the kernel need it"
         )
         yield Finding("sched_ext", GOOD, text)
+
+
+def nice(system: System, costs: Costs) -> Found:
+    """Whether a nice value counts against the threads of other sessions."""
+    if system.number("proc/sys/kernel/sched_autogroup_enabled") == 1:
+        yield Finding(
+            "nice", NOTE, f"nice orders only the threads of one session ({AUTOGROUP} is 1)",
+            "outside of a control group for CPUs each session gets as much as any other, whatever "
+            "the nice values, also SCHED_IDLE",
+            "To have it order all", (f"sudo sysctl -w {AUTOGROUP}=0",),
+        )  # fmt: skip
+    else:
+        yield Finding("nice", GOOD, "nice orders the threads of all sessions")
 
 
 def throttling(system: System, costs: Costs) -> Found:
@@ -314,4 +328,4 @@ def permissions(system: System, costs: Costs) -> Found:
         )  # fmt: skip
 
 
-CHECKS = (preemption, timers, sched_ext, throttling, rt_groups, permissions, quota)
+CHECKS = (preemption, timers, sched_ext, nice, throttling, rt_groups, permissions, quota)
