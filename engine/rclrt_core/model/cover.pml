@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * How a timer is covered (timers/timer_alarm.hpp; in src: timer_clocks.cpp: cover, uncover; settle.cpp: Section::unlock;
- * worker.cpp: sleep, execute, work; timers.cpp: release_covered; dispatch.cpp: take_from_sleep, wake_too), checked in every
+ * worker.cpp: sleep, execute, work; timers.cpp: release_covered; sleep.cpp: take_from_sleep, wake_too), checked in every
  * interleaving. The steps of sleeping and waking are those of hand_over.pml.
  *
  * Promises, for a timer and messages:

@@ -1,8 +1,8 @@
 /* Copyright 2026 The rclrt Authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * How a notifier hands work to a sleeping worker (in src/threads, dispatch.cpp: take_from_sleep, wake_too, lie_down,
- * wake_up, released, taken; settle.cpp: Section::wake_all; worker.cpp: sleep, gives_way; life.cpp: retire;
+ * How a notifier hands work to a sleeping worker (in src/threads, sleep.cpp: take_from_sleep, wake_too, lie_down,
+ * wake_up; dispatch.cpp: released, taken; settle.cpp: Section::wake_all; worker.cpp: sleep, gives_way; life.cpp: retire;
  * spin.cpp: stop), checked in every interleaving.
  *
  * Promises:
