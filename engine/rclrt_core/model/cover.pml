@@ -12,16 +12,16 @@
  * - in the end all jobs have been run.
  *
  * Each macro below plants one mistake, and the checker must find it:
- *   ALARM_BY_DECIDER   only the thread that has decided the alarm sets it
  *   WAITS_FOR_WAKER    a worker that was taken from its sleep does not come by itself when the timer is due
- *   LEAVES_ALARM_LATE  a worker that is taken from its sleep leaves the alarm as it was
+ *   LEAVES_ALARM_LATE  a worker whose timer was taken from it leaves the alarm as it was
  *   SETS_OLD           a thread that sets the alarm reads the decision before it has the alarm's lock
  *   SKIPS_COVERED      a worker that has not kept its sleep to the end is still taken for one that covers
  *   TRUSTS_COVERER     the timer thread does not look after a timer that somebody covers
  *   LEAVES_NEXT        a worker that releases a timer decides no alarm for the release after it
  *   SETS_AFTER_JOB     a worker runs its job before it sets the alarm
  * PERIODIC is no mistake: the timer is due twice, the second time after a shorter period; there is one message less, and a
- * worker may get no CPU.
+ * worker may get no CPU. Nor is TWO: a second timer, which is due a little later, comes with the first one, and the first one
+ * may be cancelled; there is one message less.
  */
 
 #define WORKERS 2
@@ -33,8 +33,12 @@
 #define RELEASES 2 /* at 1 and at 2 */
 #define MESSAGES 1
 #else
-#define RELEASES 1
+#define RELEASES 1 /* at 1 */
+#ifdef TWO
+#define MESSAGES 1
+#else
 #define MESSAGES 2
+#endif
 #endif
 
 #define ASLEEP 0
@@ -48,6 +52,12 @@ byte waking;
 bit sleeping[WORKERS];
 byte waker[WORKERS];
 byte due = 1; /* the next release; NEVER: there is none */
+#ifdef TWO
+byte second = 2; /* of the second timer, which nobody covers */
+#else
+byte second = NEVER;
+#endif
+byte released;
 byte covered_by = NOBODY;
 byte decided = NEVER; /* when the alarm is to go off; written under the mutex */
 bit is_set = 1; /* the alarm, to what was decided last */
@@ -81,14 +91,14 @@ inline no_later_than(t)
   fi
 }
 
+/* It looks after the alarm when it comes. */
 inline uncover(w)
 {
 #ifndef SKIPS_COVERED
-  covered_by = NOBODY;
-#endif
-#ifndef LEAVES_ALARM_LATE
-  no_later_than(due);
-  sets = 1
+  if
+  :: covered_by == w -> covered_by = NOBODY
+  :: else
+  fi
 #else
   skip
 #endif
@@ -96,10 +106,7 @@ inline uncover(w)
 
 inline take_from_sleep(w)
 {
-  if
-  :: covered_by == w -> uncover(w)
-  :: else
-  fi;
+  uncover(w);
   sleeping[w] = 0;
   waker[w] = _pid;
   waking++
@@ -111,9 +118,6 @@ inline wake_too(w)
   :: waker[w] != NOBODY && waker[w] != _pid ->
     waker[w] = _pid;
     hurried = hurried | (1 << w);
-#ifndef ALARM_BY_DECIDER
-    sets = 1;
-#endif
     if
     :: word[w] == ASLEEP -> word[w] = AWAKE_AND_HELD
     :: else
@@ -153,17 +157,36 @@ inline be_held_up()
 /* What is asked for under the mutex when the timer is due. */
 inline release()
 {
-  due = (due < RELEASES -> due + 1 : NEVER);
-  covered_by = NOBODY;
-  pending++
+  if
+  :: due <= now ->
+    due = (due < RELEASES -> due + 1 : NEVER);
+    covered_by = NOBODY;
+    pending++;
+    released++
+  :: else
+  fi;
+  if
+  :: second <= now ->
+    second = NEVER;
+    pending++;
+    released++
+  :: else
+  fi
 }
 
 /* TimerClocks::next_release() */
+inline next_release()
+{
+  if
 #ifdef TRUSTS_COVERER
-#define NEXT_RELEASE (covered_by != NOBODY -> NEVER : due)
+  :: covered_by != NOBODY -> time = NEVER
 #else
-#define NEXT_RELEASE (covered_by != NOBODY -> LATEST : due)
+  :: covered_by != NOBODY -> time = LATEST
 #endif
+  :: covered_by == NOBODY && second < due -> time = second
+  :: else -> time = due
+  fi
+}
 
 /* TimerAlarm::set(), which has a lock of its own: one step. */
 inline set_alarm()
@@ -232,9 +255,6 @@ asking_locked:
     :: !stopping && pending > 0 -> pending--
     fi;
     wake_for(next);
-#ifndef ALARM_BY_DECIDER
-    sets = 1;
-#endif
     unlock()
   };
 #ifdef SETS_AFTER_JOB
@@ -268,7 +288,8 @@ sleeping_down:
       if
       :: true
       :: decided <= due ->
-        decide(NEXT_RELEASE);
+        next_release();
+        decide(time);
         sets = 1
       fi
     :: else
@@ -313,17 +334,19 @@ sleeping_down:
       fi
     fi;
     if
-    :: covers && due <= now && (covered_by == me || covered_by == NOBODY) ->
+#ifdef LEAVES_ALARM_LATE
+    :: covers && covered_by == me ->
+#else
+    :: covers ->
+#endif
       release();
+      uncover(me);
 #ifndef LEAVES_NEXT
-      no_later_than(due);
+      next_release();
+      no_later_than(time);
       sets = 1
 #endif
-    :: else ->
-      if
-      :: covered_by == me -> uncover(me)
-      :: else
-      fi
+    :: else
     fi;
     goto asking_locked
   };
@@ -347,13 +370,15 @@ proctype timers()
       :: stopping -> break
       :: else
       fi;
+      next_release();
       if
-      :: NEXT_RELEASE <= now ->
+      :: time <= now ->
         release();
         wake_for(chosen)
       :: else
       fi;
-      decide(NEXT_RELEASE);
+      next_release();
+      decide(time);
       sets = 1;
       unlock()
     };
@@ -388,6 +413,22 @@ proctype notifier(bit may_be_held_up)
   owed = (may_be_held_up -> 0 : owed)
 }
 
+#ifdef TWO
+proctype canceller()
+{
+  atomic {
+    lock();
+    if
+    :: covered_by != NOBODY && due > now ->
+      due = NEVER;
+      covered_by = NOBODY
+    :: else
+    fi;
+    unlock()
+  }
+}
+#endif
+
 proctype stopper()
 {
   bit may_be_held_up = 0;
@@ -395,16 +436,16 @@ proctype stopper()
   bit sets = 0;
   bit list[WORKERS];
   timeout;
-  assert(due == NEVER || has_no_cpu);
+  assert(due == NEVER && second == NEVER || has_no_cpu);
   now = LATEST;
   timeout;
-  assert(due == NEVER);
+  assert(due == NEVER && second == NEVER);
   assert(pending == 0 || owed || has_no_cpu || !sleeping[0] && !sleeping[1]);
   jobs_may_end = 1;
   timeout;
   nobody_is_held_up = 1;
   timeout;
-  assert(pending == 0 && executed == RELEASES + MESSAGES);
+  assert(pending == 0 && executed == released + MESSAGES);
   atomic {
     lock();
     stopping = 1;
@@ -448,13 +489,16 @@ init
     run worker(1);
     run timers();
     run notifier(1);
-#ifndef PERIODIC
+#if MESSAGES == 2
     run notifier(0);
+#endif
+#ifdef TWO
+    run canceller();
 #endif
     run stopper()
   };
   now = 1;
-#ifdef PERIODIC
+#if MESSAGES == 1
   now = 2
 #endif
 }

@@ -21,7 +21,7 @@ TimerOptions at_0_and_every_10_ms()
   return timer;
 }
 
-/// How often a thread was woken by another one and the alarm set from 15 to 95 ms, and what ran.
+/// How often a thread was woken by another one and the alarm set, 80 ms long, and what ran.
 struct Steady
 {
   int64_t wakes = 0;
@@ -29,13 +29,14 @@ struct Steady
   Lines lines;
 };
 
-Steady run_steady(EngineOnSim & engine, const std::vector<Arrival> & arrivals = {})
+Steady run_steady(
+  EngineOnSim & engine, const std::vector<Arrival> & arrivals = {}, int64_t from_ms = 15)
 {
   Steady steady;
-  steady.lines = engine.run(100, arrivals, [&] {
-    engine.until(15);
+  steady.lines = engine.run(from_ms + 85, arrivals, [&] {
+    engine.until(from_ms);
     const SimPlatform::Counts before = engine.sim.counts();
-    engine.until(95);
+    engine.until(from_ms + 80);
     const SimPlatform::Counts after = engine.sim.counts();
     steady.wakes = after.wake - before.wake;
     steady.alarms = after.alarm - before.alarm;
@@ -77,15 +78,105 @@ TEST(Cover, messages_cost_no_alarm)
 
 TEST(Cover, of_many_timers_that_are_due_at_once_few_threads_run_all)
 {
-  EngineOnSim engine(pool(16));
-  for (int i = 0; i < 10; ++i) {
-    CallbackOptions tick = engine.fifo_callback("tick" + std::to_string(i), 0, 50);
-    engine.add_timer(tick, at_0_and_every_10_ms());
+  for (const int cpus : {1, 4}) {
+    EngineOnSim engine(pool(16), cpus);
+    for (int i = 0; i < 10; ++i) {
+      CallbackOptions tick = engine.fifo_callback("tick" + std::to_string(i), 0, 50);
+      engine.add_timer(tick, at_0_and_every_10_ms());
+    }
+    const Steady steady = run_steady(engine, {}, 405);  // it knows by then how short the jobs are
+    EXPECT_EQ(steady.lines.size(), 490U);
+    EXPECT_EQ(steady.wakes, 8);   // one a period, in case the first job blocks
+    EXPECT_EQ(steady.alarms, 8);  // one a period: the alarm moves on
+  }
+}
+
+TEST(Cover, the_alarm_is_set_once_for_a_timer_that_is_due_much_later)
+{
+  EngineOnSim engine(pool(1));
+  engine.add_timer(engine.fifo_callback("tick", 1, 50), at_0_and_every_10_ms());
+  TimerOptions later = every_ms(10);
+  later.first = milliseconds(5);
+  engine.add_timer(engine.fifo_callback("later", 1, 50), later);
+  EXPECT_EQ(run_steady(engine).alarms, 16);
+}
+
+TEST(Cover, threads_whose_timers_are_due_at_once_come_without_being_woken)
+{
+  EngineOnSim engine(pool(3), 2);
+  for (const char * const name : {"tick1", "tick2", "tick3"}) {
+    engine.add_timer(engine.fifo_callback(name, 1, 50), at_0_and_every_10_ms());
   }
   const Steady steady = run_steady(engine);
-  EXPECT_EQ(steady.lines.size(), 100U);
-  EXPECT_LE(
-    steady.wakes, 16);  // two a period: for one CPU, and for the thread that takes the first job
+  EXPECT_EQ(std::count(steady.lines.begin(), steady.lines.end(), "40-40-41 tick2"), 1);
+  EXPECT_EQ(
+    steady.wakes,
+    8);  // one a period: two threads cover, and the first to come releases the third timer
+}
+
+TEST(Cover, what_comes_with_another_timer_is_released_in_time_when_that_one_goes)
+{
+  for (const bool is_removed : {false, true}) {
+    EngineOnSim engine(pool(1));
+    const auto tick = engine.add_timer(engine.fifo_callback("tick", 0, 40), at_0_and_every_10_ms());
+    engine.add_timer(engine.fifo_callback("with it", 0, 40), at_0_and_every_10_ms());
+    engine.add(engine.fifo_callback("long", 9, 50));
+    engine.run(19, {{6, "long"}}, [&] {
+      engine.until(5);
+      if (is_removed) {
+        engine.remove("tick");
+      } else {
+        EXPECT_TRUE(engine.engine.cancel_timer(tick).ok());
+      }
+    });
+    EXPECT_EQ(engine.ran.back().ready_ns, nanoseconds_of(at_ms(10)));
+  }
+}
+
+TEST(Cover, a_timer_that_is_to_be_on_time_without_the_thread_that_covers_another_is)
+{
+  for (const int priority : {40, 60}) {
+    EngineOnSim engine(pool(1));
+    engine.add_timer(engine.fifo_callback("tick", 0, 40), at_0_and_every_10_ms());
+    const auto with_it =
+      engine.add_timer(engine.fifo_callback("with it", 1, 40), at_0_and_every_10_ms());
+    const Lines lines = engine.run(19, {}, [&] {
+      const auto keeps_the_cpu = engine.stranger(50, 9, 4);
+      engine.until(5);
+      EXPECT_TRUE(engine.engine.set_attributes(with_it, fifo(priority)).ok());
+    });
+    const char * const line = priority == 60 ? "10-10-11 with it" : "10-13-14 with it";
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), line), 1);
+  }
+}
+
+TEST(Cover, a_timer_that_comes_often_does_not_wait_for_the_thread_of_one_that_comes_seldom)
+{
+  EngineOnSim engine(pool(1));
+  engine.add_timer(engine.fifo_callback("seldom", 0, 40), at_0_and_every_10_ms());
+  TimerOptions often = every_ms(2);
+  often.first = milliseconds(10);
+  engine.add_timer(engine.fifo_callback("often", 0, 40), often);
+  engine.run(40, {}, [&] { engine.stranger(50, 9, 20)->join(); });
+  const auto first = std::find_if(engine.ran.begin(), engine.ran.end(), [](const auto & job) {
+    return job.release_ns >= nanoseconds_of(at_ms(10));
+  });
+  EXPECT_EQ(first->ready_ns, nanoseconds_of(at_ms(10)));
+}
+
+TEST(Cover, a_timer_that_is_due_a_little_later_is_released_then)
+{
+  for (const int later_us : {5, 500}) {
+    EngineOnSim engine(pool(2));
+    engine.add_timer(engine.fifo_callback("tick", 3, 40), at_0_and_every_10_ms());
+    TimerOptions later = at_0_and_every_10_ms();
+    later.first = microseconds(later_us);
+    engine.add_timer(engine.fifo_callback("later", 3, 50), later);
+    engine.run(19);
+    const auto & job = engine.ran.back();
+    EXPECT_EQ(job.ready_ns, nanoseconds_of(at_ms(10) + microseconds(later_us)));
+    EXPECT_EQ(job.start_ns, job.ready_ns);
+  }
 }
 
 TEST(Cover, a_thread_that_covers_a_timer_has_what_its_job_needs)

@@ -407,7 +407,10 @@ Status Engine::set_attributes(const std::shared_ptr<Callback> & callback, const 
       }
     });
     if (node->timer && node->timer->covered_by) {  // that thread has what it needed before
-      impl_->clocks.uncover(*node->timer->covered_by, section);
+      impl_->clocks.uncover(*node->timer->covered_by);
+    }
+    if (node->timer) {
+      impl_->clocks.look_again(section);
     }
   }
   return impl_->budgets.is_enforced() ? impl_->accounts.enforce() : Status();

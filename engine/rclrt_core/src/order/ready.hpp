@@ -186,14 +186,12 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   {
     return std::min(urgency.sequence, backlog.front().sequence) < sequence;
   }
-  /// Its jobs take less than it costs to wake a thread, and ask for nothing.
+  /// Its jobs take less than it costs to wake a thread.
   bool is_short() const noexcept
   {
     constexpr uint32_t kShort_ns = 25'000;
     return usual_ns <= kShort_ns &&
-           attributes->asked.scheduling_policy == SchedulingPolicy::kUnchanged &&
-           attributes->level < kFirstStrictLevel && !cpus->asks_for_cpus && priority == 0 &&
-           !budget && inherits_deadlines() && !stamps;
+           attributes->asked.scheduling_policy != SchedulingPolicy::kDeadline && !budget;
   }
   void keep_usual(Duration took) noexcept
   {

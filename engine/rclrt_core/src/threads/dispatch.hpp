@@ -6,8 +6,8 @@
 /// decided, and settled by the caller when it has left the lock.
 ///
 /// Rules, kept by every function:
-/// - as many threads are coming as there are groups with work, or one for each CPU; for short jobs that ask for nothing one
-///   is enough: it sends for the next when it takes a job, and has often run several before that one arrives;
+/// - as many threads are coming as there are groups with work, or one for each CPU; for short jobs one that suffices is
+///   enough: it sends for the next when it takes a job, and has often run several before that one arrives;
 /// - for each of the most urgent of these groups a thread comes that suffices for it;
 /// - a job is bound to a thread only when that thread asks (next_for()), so the most urgent goes first however
 ///   late it came;

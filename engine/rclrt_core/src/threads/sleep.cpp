@@ -12,7 +12,7 @@ namespace rclrt_core
 void take_from_sleep(Worker & worker, const Urgency & urgency, Section & section) noexcept
 {
   if (worker.covers) {
-    worker.lane->clocks->uncover(worker, section);
+    worker.lane->clocks->uncover(worker);
   }
   worker.sleeping = false;
   worker.waker = Section::owner();
@@ -37,9 +37,6 @@ void wake_too(Worker & worker, Section & section) noexcept
     return;
   }
   worker.waker = Section::owner();
-  if (worker.lane) {
-    section.set(worker.lane->clocks->alarm);
-  }
   uint32_t expected = Worker::kAsleep;
   // Release: the thread that finds the word changed sees what was decided for the worker under the lock. If it is not
   // kAsleep any more there is nothing to say: the word of its first waker stands.

@@ -65,9 +65,6 @@ void Engine::Impl::sleep(
     worker.urgency.decide(rest);
   }
   lie_down(worker);
-  if (worker.lane) {
-    section.set(clocks.alarm);  // also if another thread has decided that
-  }
   const bool covers = timer && worker.sleeping;
   if (covers) {
     clocks.cover(worker, *timer, section);
@@ -102,9 +99,9 @@ void Engine::Impl::sleep(
   }
   if (covers && life.runs() && !life.is_stopped() && !worker.retired) {
     release_covered(worker, section);
-  }
-  if (worker.covers) {  // it has come early, or comes to its end
-    clocks.uncover(worker, section);
+  } else if (worker.covers) {  // it comes to its end
+    clocks.uncover(worker);
+    clocks.look_again(section);
   }
 }
 
@@ -162,7 +159,6 @@ bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
 {
   if (worker.lane) {
     worker.lane->taken(section);
-    section.set(clocks.alarm);  // also if another thread has decided that: before the job runs
   }
   if (worker.callback->budget) {
     budgets.begin(worker, section);

@@ -7,11 +7,12 @@
 /// in force. The thread that wakes then releases the timer and takes its job: one wake-up. The timer thread looks after
 /// the timers that nobody covers. So at every moment, of each armed timer of CLOCK_MONOTONIC, one of these holds:
 ///
-/// - a thread sleeps until its release at the latest (also a thread that another one has taken from sleep for another job
-///   and has not woken yet: it does not depend on its waker);
+/// - a thread sleeps until its release at the latest, or at most 20 us less. When it wakes, also if another thread has taken
+///   it from sleep for another job, it releases what is due and decides the alarm for the rest; it does not depend on its
+///   waker;
 /// - the alarm goes off at its release at the latest;
 /// - a thread has decided an earlier alarm, and has not left the engine's lock for long. It sets the alarm before it wakes
-///   anybody or runs a job. Each other thread that does so sets it too.
+///   anybody or runs a job.
 ///
 /// If the thread that covers a timer does not get a CPU, another thread of its lane that ends a job releases the timer, or
 /// the timer thread a period later, at most 100 ms.

@@ -22,12 +22,33 @@ constexpr std::size_t kMaxDue = 8;
 constexpr Duration kToWake = std::chrono::microseconds(100);
 constexpr Duration kLongestGrace = std::chrono::milliseconds(100);
 
+// Before a thread that wakes for a timer has come to a job, so much time has passed.
+constexpr Duration kToCome = std::chrono::microseconds(20);
+
+// Whether the worker may release this timer, which is one of its lane.
+bool is_for(const TimerNode & timer, const Worker & worker) noexcept
+{
+  const CallbackNode & callback = *timer.callback;
+  return callback.queue->lane == worker.lane && !callback.attributes->is_ext() &&
+         suffices(worker, {callback.attributes, callback.cpus});
+}
+
 // From then on the timer thread does not wait for the thread that covers the timer.
 TimePoint latest_release(const TimerNode & timer) noexcept
 {
   const int64_t longest_ns = kLongestGrace.count();
   const int64_t grace_ns = timer.one_shot ? longest_ns : std::min(timer.period_ns, longest_ns);
   return time_point_of(add_saturating_ns(timer.next_ns, grace_ns));
+}
+
+// Whether the thread that covers one of them will release this one with that, or the timer thread in its place.
+bool comes_with_another(const TimerNode & timer, TimerQueue & queue) noexcept
+{
+  const auto brings_it = [&timer](const TimerNode & covered) {
+    return timer.next_ns - covered.next_ns <= kToCome.count() &&
+           latest_release(covered) <= latest_release(timer) && is_for(timer, *covered.covered_by);
+  };
+  return queue.find_covered(timer.next_ns, kMaxDue, brings_it) != nullptr;
 }
 
 }  // namespace
@@ -61,12 +82,17 @@ bool TimerClocks::drive_simulated_timers() const noexcept
 TimePoint TimerClocks::next_release() const noexcept
 {
   TimePoint next = kNever;
+  TimerQueue & queue = all_[kSteadyClock]->queue;
   const auto any = [](const TimerNode &) { return true; };
-  if (const TimerNode * const timer = all_[kSteadyClock]->queue.find(INT64_MAX, 1, any)) {
+  std::size_t looked_at = 0;
+  const auto comes_alone = [&](const TimerNode & timer) {
+    return ++looked_at == kMaxLook || !comes_with_another(timer, queue);
+  };
+  if (const TimerNode * const timer = queue.find(INT64_MAX, kMaxLook, comes_alone)) {
     next = time_point_of(timer->next_ns);
   }
-  if (const TimerNode * const timer = all_[kSteadyClock]->queue.find_covered(INT64_MAX, 1, any)) {
-    next = std::min(next, latest_release(*timer));
+  if (const TimerNode * const covered = queue.find_covered(INT64_MAX, 1, any)) {
+    next = std::min(next, latest_release(*covered));
   }
   const ClockState & system = *all_[kSystemClock];
   if (!system.queue.empty()) {
@@ -74,6 +100,12 @@ TimePoint TimerClocks::next_release() const noexcept
     next = std::min(next, platform_.now() + std::min(wait, kSystemClockPoll));
   }
   return next;
+}
+
+void TimerClocks::look_again(Section & section) noexcept
+{
+  alarm.no_later_than(next_release());
+  section.set(alarm);
 }
 
 TimerNode * TimerClocks::to_cover(
@@ -84,13 +116,15 @@ TimerNode * TimerClocks::to_cover(
   if (!lane || !alarm.is_used() || lane->covering >= cpus || is_new) {
     return nullptr;
   }
-  return all_[kSteadyClock]->queue.find(INT64_MAX, kMaxLook, [&](const TimerNode & timer) {
+  TimerQueue & queue = all_[kSteadyClock]->queue;
+  return queue.find(INT64_MAX, kMaxLook, [&](const TimerNode & timer) {
     const CallbackNode & callback = *timer.callback;
     // A thread does not reserve CPU time before it needs it.
     const bool can_change =
       may_change && callback.attributes->asked.scheduling_policy != SchedulingPolicy::kDeadline;
     return callback.queue->lane == lane && !callback.attributes->is_ext() &&
-           (can_change || has_exactly(worker, {callback.attributes, callback.cpus}));
+           (can_change || has_exactly(worker, {callback.attributes, callback.cpus})) &&
+           !(callback.is_short() && comes_with_another(timer, queue));
   });
 }
 
@@ -106,12 +140,25 @@ void TimerClocks::cover(Worker & worker, TimerNode & timer, Section & section) n
   }
 }
 
-void TimerClocks::uncover(Worker & worker, Section & section) noexcept
+void TimerClocks::uncover(Worker & worker) noexcept
 {
-  TimerNode & timer = *worker.covers;
-  all_[kSteadyClock]->queue.set_covered(timer, nullptr);
-  alarm.no_later_than(time_point_of(timer.next_ns));
-  section.set(alarm);
+  all_[kSteadyClock]->queue.set_covered(*worker.covers, nullptr);
+}
+
+// As wake_up() does by the worker itself.
+void TimerClocks::expect(Lane & lane) const noexcept
+{
+  const int64_t now_ns = nanoseconds_of(platform_.now());
+  for (auto next = lane.idle.begin(); next != lane.idle.end();) {
+    Worker & worker = *next++;
+    if (worker.covers && worker.covers->next_ns <= now_ns) {
+      worker.sleeping = false;
+      worker.waker = nullptr;
+      worker.word.store(Worker::kAwake, std::memory_order_relaxed);  // under the lock
+      lane.idle.erase(lane.idle.iterator_to(worker));
+      lane.coming.push_back(worker);
+    }
+  }
 }
 
 TimerNode * TimerClocks::due(ClockState & clock, int64_t now_ns, const Worker * worker) noexcept
@@ -126,11 +173,7 @@ TimerNode * TimerClocks::due(ClockState & clock, int64_t now_ns, const Worker * 
   if (worker->covers && worker->covers->next_ns <= now_ns) {
     return worker->covers;
   }
-  const auto is_its = [worker](const TimerNode & timer) {
-    const CallbackNode & callback = *timer.callback;
-    return callback.queue->lane == worker->lane && !callback.attributes->is_ext() &&
-           suffices(*worker, {callback.attributes, callback.cpus});
-  };
+  const auto is_its = [worker](const TimerNode & timer) { return is_for(timer, *worker); };
   TimerNode * const timer = clock.queue.find(now_ns, kMaxDue, is_its);
   return timer ? timer : clock.queue.find_covered(now_ns - kToWake.count(), kMaxDue, is_its);
 }

@@ -158,17 +158,24 @@ public:
   ClockId add(std::function<int64_t()> now_ns, Mutex & mutex);
   void disarm(TimerNode & timer) const noexcept { all_[timer.clock]->queue.disarm(timer); }
   bool drive_simulated_timers() const noexcept;
-  /// When the thread that releases timers has to be awake: for those that nobody covers, and some time after the release of
-  /// those that somebody covers, if that thread has not got a CPU.
+  /// When the thread that releases timers has to be awake: for those that nobody covers, and that no thread will release
+  /// with the one that it covers; and some time after the release of those that somebody covers, if that thread has not got
+  /// a CPU. Looks at 64 timers, and 8 covered ones for each, at most.
   TimePoint next_release() const noexcept;
+  /// The alarm goes off then at the latest: what was covered, or came with what was covered, may have to be looked after.
+  void look_again(Section & section) noexcept;
 
   /// The timer that this worker is to cover, now that it has nothing to do; null: none. One for each CPU are covered in a
-  /// lane. `may_change`: also one for which it must have something else. Looks at 64 timers at most.
+  /// lane, but no short one that comes with another. `may_change`: also one for which it must have something else. Looks at
+  /// as many timers as next_release().
   TimerNode * to_cover(const Worker & worker, std::size_t cpus, bool may_change) const noexcept;
   /// The worker, which has just lain down, covers it.
   void cover(Worker & worker, TimerNode & timer, Section & section) noexcept;
-  /// And does so no more: from here on somebody else has to be in time.
-  void uncover(Worker & worker, Section & section) noexcept;
+  /// And does so no more. Before it takes a job, it looks again.
+  void uncover(Worker & worker) noexcept;
+  /// Threads of the lane that cover a timer which is due by now come by themselves: no other is sent for in their place.
+  /// O(n) in the sleepers.
+  void expect(Lane & lane) const noexcept;
   /// A timer of the clock that is due: one that this worker releases, or the timer thread and those that do its work, if no
   /// worker is given. Null: none.
   static TimerNode * due(ClockState & clock, int64_t now_ns, const Worker * worker) noexcept;

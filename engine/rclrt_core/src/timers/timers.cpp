@@ -26,6 +26,7 @@ void release_if_due(Impl & impl, const TimerNode & timer, Section & section) noe
 {
   if (Worker * const worker = timer.covered_by) {
     impl.release_due(impl.clocks[kSteadyClock], section, worker);
+    impl.clocks.look_again(section);
   }
 }
 
@@ -92,6 +93,7 @@ void Engine::Impl::release_covered(Worker & worker, Section & section) noexcept
 {
   // On its way to a job: no other thread is sent for what it releases.
   worker.lane->coming.push_back(worker);
+  clocks.expect(*worker.lane);
   for (bool more = true; more;) {
     worker.lane->has_releaser = true;
     more = release_due(clocks[kSteadyClock], section, &worker);
@@ -102,6 +104,10 @@ void Engine::Impl::release_covered(Worker & worker, Section & section) noexcept
     }
   }
   worker.lane->coming.erase(worker.lane->coming.iterator_to(worker));
+  if (worker.covers) {  // it has come early
+    clocks.uncover(worker);
+  }
+  clocks.look_again(section);
 }
 
 bool Engine::Impl::release_due(ClockState & clock, Section & section, Worker * worker) noexcept
@@ -123,10 +129,6 @@ bool Engine::Impl::release_due(ClockState & clock, Section & section, Worker * w
     }
     const bool was_covered = timer->covered_by != nullptr;
     clock.queue.take(*timer, now_ns, &nominal_ns, &missed);
-    if (worker && timer->in_queue.is_linked()) {
-      clocks.alarm.no_later_than(time_point_of(timer->next_ns));
-      section.set(clocks.alarm);
-    }
     CallbackNode & callback = *timer->callback;
     timer->cancelled |= timer->one_shot;
     // On every clock, a release is as long ago on CLOCK_MONOTONIC as it is on its own clock.
