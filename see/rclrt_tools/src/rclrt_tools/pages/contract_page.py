@@ -17,8 +17,6 @@ from rclrt_analysis.model.assumptions import premises
 from rclrt_analysis.report import interference, ms, premise_lines, slack, verdict
 from rclrt_analysis.sensitivity import Margins
 from rclrt_tools.pages.frame import render
-from rclrt_tools.pages.graph_picture import HEIGHT, WIDTH
-from rclrt_tools.pages.graph_picture import make_picture as make_graph
 from rclrt_tools.watch.text import TIGHT
 from rclrt_tools.watch.text import verdict as watch_verdict
 from rclrt_tools.watch.watch import Seen, Watch
@@ -159,9 +157,6 @@ def make_page(
         head=_head(result, content),
         broken=content.get("broken_assumptions", []),
         cards=cards,
-        graph=make_graph(system),
-        node=(WIDTH, HEIGHT),
-        paths={card.chain.name: card.chain.callbacks for card in cards},
         callbacks=[] if only else result.callbacks,
         seen={one["name"]: one for one in content.get("callbacks", ())},
         longest=max(1, longest),

@@ -1,25 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
-// The way of a chain through the graph; search and sort in the table. All else needs no program.
+// Search and sort in the table. All else needs no program.
 "use strict";
-const graph = document.getElementById("graph");
-if (graph) {
-  const paths = JSON.parse(document.getElementById("paths").textContent);
-  const buttons = document.querySelectorAll(".chains button");
-  for (const button of buttons) {
-    button.onclick = () => {
-      for (const other of buttons) other.setAttribute("aria-pressed", other === button);
-      const path = paths[button.dataset.way];
-      for (const node of graph.querySelectorAll("g[data-name]")) {
-        node.classList.toggle("on", path.includes(node.dataset.name));
-      }
-      for (const edge of graph.querySelectorAll("path[data-from]")) {
-        const at = path.findIndex((name, i) => name === edge.dataset.from && path[i + 1] === edge.dataset.to);
-        edge.classList.toggle("on", at >= 0);
-      }
-    };
-  }
-}
 const table = document.getElementById("callbacks");
 if (table) {
   const body = table.tBodies[0], search = document.getElementById("search");
