@@ -34,74 +34,71 @@ JobLog released_at(std::initializer_list<int64_t> times)
   return log;
 }
 
-JobLog numbered(std::initializer_list<uint64_t> numbers, int64_t first_ns = 1000)
+struct Numbered
 {
-  JobLog log(numbers.size());
-  for (const uint64_t number : numbers) {
+  int64_t release_ns;
+  uint64_t number;
+};
+
+JobLog numbered(const std::vector<Numbered> & jobs)
+{
+  JobLog log(jobs.size());
+  for (const Numbered & one : jobs) {
     JobSample job;
-    job.release_ns = first_ns++;
-    job.in_sequence = number;
+    job.release_ns = one.release_ns;
+    job.in_sequence = one.number;
     log.add(job);
   }
   return log;
 }
 
-TEST(LostReleases, none_when_every_period_has_its_job)
+TEST(LostReleases, are_the_periods_of_the_window_that_have_no_job)
 {
-  EXPECT_EQ(
-    lost_releases(
-      released_at({900, 1000, 1100, 1200, 1300, 1400, 1500, 1600, 1700, 1800, 1900}), Duration(100),
-      kWindow),
-    0u);
-}
-
-TEST(LostReleases, gaps_count_also_when_nominal_times_are_a_little_off)
-{
-  EXPECT_EQ(lost_releases(released_at({1000, 1500, 1900}), Duration(100), kWindow), 4u + 3u);
-  EXPECT_EQ(
-    lost_releases(released_at({1002, 1099, 1301, 1398, 1900}), Duration(100), kWindow), 1u + 4u);
-}
-
-TEST(LostReleases, those_missing_at_the_end_count_but_for_the_one_that_may_wait)
-{
-  EXPECT_EQ(lost_releases(released_at({1000, 1100}), Duration(100), kWindow), 8u);
-  EXPECT_EQ(lost_releases(released_at({1810}), Duration(100), kWindow), 0u);
-  EXPECT_EQ(lost_releases(released_at({}), Duration(100), kWindow), 9u);
-}
-
-TEST(LostReleases, what_happened_before_the_window_does_not_count)
-{
-  EXPECT_EQ(lost_releases(released_at({100, 900, 1000, 1900}), Duration(900), kWindow), 0u);
-}
-
-TEST(LostSamples, gaps_in_the_numbers_count)
-{
-  EXPECT_EQ(lost_samples(numbered({1, 2, 3}), 0, 1, kWindow), 0u);
-  EXPECT_EQ(lost_samples(numbered({1, 2, 5, 6, 8}), 0, 1, kWindow), 3u);
-  EXPECT_EQ(lost_samples(numbered({5, 6}), 0, 1, kWindow), 0u)
-    << "nothing is known before the first";
-}
-
-TEST(LostSamples, gaps_before_the_window_do_not_count_but_one_across_its_begin_does)
-{
-  JobLog log(3);
-  for (const auto & [time, number] :
-       std::initializer_list<std::pair<int64_t, uint64_t>>{{100, 1}, {200, 5}, {1100, 8}}) {
-    JobSample job;
-    job.release_ns = time;
-    job.in_sequence = number;
-    log.add(job);
+  const struct
+  {
+    const char * about;
+    std::initializer_list<int64_t> releases;
+    int64_t period;
+    uint64_t lost;
+  } rows[] = {
+    {"all", {900, 1000, 1100, 1200, 1300, 1400, 1500, 1600, 1700, 1800, 1900}, 100, 0},
+    {"gaps", {1000, 1500, 1900}, 100, 4 + 3},
+    {"nominal times that are a little off", {1002, 1099, 1301, 1398, 1900}, 100, 1 + 4},
+    {"those missing at the end, but for one that may wait", {1000, 1100}, 100, 8},
+    {"the one that may wait", {1810}, 100, 0},
+    {"none has run", {}, 100, 9},
+    {"what happened before the window", {100, 900, 1000, 1900}, 900, 0},
+  };
+  for (const auto & row : rows) {
+    EXPECT_EQ(lost_releases(released_at(row.releases), Duration(row.period), kWindow), row.lost)
+      << row.about;
   }
-  EXPECT_EQ(lost_samples(log, 0, 1, kWindow), 2u);
 }
 
-TEST(LostSamples, what_the_publisher_sent_since_counts_but_for_what_may_still_wait)
+TEST(LostSamples, are_gaps_in_the_numbers_and_what_the_publisher_sent_since)
 {
-  EXPECT_EQ(lost_samples(numbered({1, 2}), 2, 1, kWindow), 0u);
-  EXPECT_EQ(lost_samples(numbered({1, 2}), 3, 1, kWindow), 0u);
-  EXPECT_EQ(lost_samples(numbered({1, 2}), 7, 1, kWindow), 4u);
-  EXPECT_EQ(lost_samples(numbered({1, 2}), 7, 10, kWindow), 0u);
-  EXPECT_EQ(lost_samples(numbered({}), 7, 1, kWindow), 6u) << "starved all along";
+  const struct
+  {
+    const char * about;
+    std::vector<Numbered> jobs;
+    uint64_t published;
+    uint32_t depth;
+    uint64_t lost;
+  } rows[] = {
+    {"no gap", {{1000, 1}, {1001, 2}, {1002, 3}}, 0, 1, 0},
+    {"gaps", {{1000, 1}, {1001, 2}, {1002, 5}, {1003, 6}, {1004, 8}}, 0, 1, 3},
+    {"nothing is known before the first", {{1000, 5}, {1001, 6}}, 0, 1, 0},
+    {"a gap across the begin of the window", {{100, 1}, {200, 5}, {1100, 8}}, 0, 1, 2},
+    {"nothing since", {{1000, 1}, {1001, 2}}, 2, 1, 0},
+    {"one since, which may wait", {{1000, 1}, {1001, 2}}, 3, 1, 0},
+    {"more since", {{1000, 1}, {1001, 2}}, 7, 1, 4},
+    {"more since, which may all wait", {{1000, 1}, {1001, 2}}, 7, 10, 0},
+    {"starved all along", {}, 7, 1, 6},
+  };
+  for (const auto & row : rows) {
+    EXPECT_EQ(lost_samples(numbered(row.jobs), row.published, row.depth, kWindow), row.lost)
+      << row.about;
+  }
 }
 
 TEST(MissedDeadlines, counts_jobs_of_the_window_that_end_too_late)
@@ -150,14 +147,6 @@ std::string refusal(
   return choose_executor(name, policy, file, &choice).message();
 }
 
-PlannedCallback urgent()
-{
-  PlannedCallback callback;
-  callback.priority = 42;
-  callback.deadline = std::chrono::milliseconds(7);
-  return callback;
-}
-
 TEST(ExecutorChoice, every_name_can_be_chosen)
 {
   for (const std::string & name : executor_names()) {
@@ -174,39 +163,39 @@ TEST(ExecutorChoice, an_unknown_name_is_refused_and_the_known_ones_listed)
   EXPECT_THAT(refusal("static", "", "x.yaml"), HasSubstr("takes no parameters file"));
 }
 
-TEST(ExecutorChoice, the_pool_and_the_isolated_threads_ask_the_os_for_the_priority)
+TEST(ExecutorChoice, decides_what_a_callback_asks_of_the_os_and_what_of_its_queue)
 {
-  for (const char * name : {"preemptive", "isolated", "preemptive_hot"}) {
-    const rclrt_rcl::Scheduling asked = scheduling_for(chosen(name), urgent(), {});
-    EXPECT_EQ(asked.attributes.scheduling_policy, SchedulingPolicy::kFifo) << name;
-    EXPECT_EQ(asked.attributes.priority, 42) << name;
-  }
-}
-
-TEST(ExecutorChoice, where_the_executor_orders_jobs_all_callbacks_share_one_os_priority)
-{
-  const rclrt_rcl::Scheduling asked = scheduling_for(chosen("priority_events"), urgent(), {});
-  EXPECT_EQ(asked.attributes.scheduling_policy, SchedulingPolicy::kFifo);
-  EXPECT_EQ(asked.attributes.priority, 50);
-  EXPECT_EQ(asked.queue_priority, 42);
-  EXPECT_EQ(asked.relative_deadline, std::chrono::milliseconds(7));
-}
-
-TEST(ExecutorChoice, under_preemptive_edf_the_os_orders_by_deadline)
-{
-  const rclrt_rcl::Scheduling asked = scheduling_for(chosen("preemptive_edf"), urgent(), {});
-  EXPECT_EQ(asked.attributes.scheduling_policy, SchedulingPolicy::kExt);
-  EXPECT_EQ(asked.attributes.priority, 0);
-  EXPECT_EQ(asked.relative_deadline, std::chrono::milliseconds(7));
-}
-
-TEST(ExecutorChoice, a_baseline_asks_for_nothing)
-{
+  PlannedCallback urgent;
+  urgent.priority = 42;
+  urgent.deadline = std::chrono::milliseconds(7);
   ScenarioNode node;
   node.cpu_affinity = rclrt_core::CpuSet({0});
-  for (const char * name : {"wait_set_single", "wait_set_multi", "static", "events_fifo"}) {
-    const rclrt_rcl::Scheduling asked = scheduling_for(chosen(name), urgent(), node);
-    EXPECT_EQ(asked.attributes, rclrt_core::Attributes()) << name;
+  const struct
+  {
+    const char * name;
+    SchedulingPolicy policy;
+    int priority;
+  } ours[] = {
+    {"preemptive", SchedulingPolicy::kFifo, 42},
+    {"isolated", SchedulingPolicy::kFifo, 42},
+    {"preemptive_hot", SchedulingPolicy::kFifo, 42},
+    {"priority_events", SchedulingPolicy::kFifo, 50},
+    {"preemptive_edf", SchedulingPolicy::kExt, 0},
+  };
+  for (const auto & row : ours) {
+    const rclrt_rcl::Scheduling asked = scheduling_for(chosen(row.name), urgent, {});
+    EXPECT_EQ(asked.attributes.scheduling_policy, row.policy) << row.name;
+    EXPECT_EQ(asked.attributes.priority, row.priority) << row.name;
+  }
+  const rclrt_rcl::Scheduling queued = scheduling_for(chosen("priority_events"), urgent, {});
+  EXPECT_EQ(queued.queue_priority, 42);
+  for (const char * name : {"priority_events", "preemptive_edf"}) {
+    const rclrt_rcl::Scheduling asked = scheduling_for(chosen(name), urgent, {});
+    EXPECT_EQ(asked.relative_deadline, urgent.deadline) << name;
+  }
+  for (const char * baseline : {"wait_set_single", "wait_set_multi", "static", "events_fifo"}) {
+    const rclrt_rcl::Scheduling asked = scheduling_for(chosen(baseline), urgent, node);
+    EXPECT_EQ(asked.attributes, rclrt_core::Attributes()) << baseline;
   }
 }
 

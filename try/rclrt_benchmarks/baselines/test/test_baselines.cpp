@@ -19,7 +19,7 @@ namespace
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 
-class WaitSetBaselines : public testing::Test
+class OneNode : public testing::Test
 {
 protected:
   std::shared_ptr<rclrt_rcl::Waitable> make(
@@ -39,11 +39,35 @@ protected:
   {
     return node_->create_callback_group(type);
   }
+  std::shared_ptr<rclrt_rcl::Timer> make_one_shot(
+    milliseconds delay, std::function<void()> more = [] {})
+  {
+    rclrt_rcl::TimerOptions once;
+    once.one_shot = true;
+    return node_->create_wall_timer(
+      delay,
+      [this, more = std::move(more)] {
+        record_.add("timer");
+        more();
+      },
+      once);
+  }
+  std::shared_ptr<rclrt_rcl::Subscription<Message>> subscribe(
+    const std::string & topic, const std::string & name, std::function<void()> more = [] {})
+  {
+    return node_->create_subscription<Message>(
+      topic, 10, [this, name, more = std::move(more)](const Message &) {
+        record_.add(name);
+        more();
+      });
+  }
 
   std::shared_ptr<rclrt_rcl::Context> context_ = make_context();
-  std::shared_ptr<rclrt_rcl::Node> node_ = make_node(context_, "wait_set_test");
+  std::shared_ptr<rclrt_rcl::Node> node_ = make_node(context_, "baselines_test");
   Record record_;
 };
+
+using WaitSetBaselines = OneNode;
 
 // The example of [ROSRT Fig. 2]: timer 1 publishes to 2 and 4, and 2 to 3. All are there when 2 has
 // ended, and 3 comes before 4 in the wait set; but it is not looked at before 4 has run.
@@ -52,37 +76,20 @@ TEST_F(WaitSetBaselines, what_becomes_ready_within_a_window_waits_for_the_next_p
   WaitSetSingleThreadedExecutor executor(context_);
   const auto to_2_and_4 = node_->create_publisher<Message>("to_2_and_4", 10);
   const auto to_3 = node_->create_publisher<Message>("to_3", 10);
-  rclrt_rcl::TimerOptions once;
-  once.one_shot = true;
-  const auto timer_1 = node_->create_wall_timer(
-    milliseconds(1),
-    [&] {
-      record_.add("1");
-      to_2_and_4->publish(Message());
-    },
-    once);
-  const auto subscription_2 =
-    node_->create_subscription<Message>("to_2_and_4", 10, [&](const Message &) {
-      record_.add("2");
-      to_3->publish(Message());
-    });
-  const auto subscription_3 =
-    node_->create_subscription<Message>("to_3", 10, [this](const Message &) { record_.add("3"); });
-  const auto subscription_4 = node_->create_subscription<Message>(
-    "to_2_and_4", 10, [this](const Message &) { record_.add("4"); });
+  const auto timer_1 = make_one_shot(milliseconds(1), [&] { to_2_and_4->publish(Message()); });
+  const auto subscription_2 = subscribe("to_2_and_4", "2", [&] { to_3->publish(Message()); });
+  const auto subscription_3 = subscribe("to_3", "3");
+  const auto subscription_4 = subscribe("to_2_and_4", "4");
   executor.add_node(node_);
   const Spinner spinner(executor);
   ASSERT_TRUE(record_.wait_for_count(4));
-  EXPECT_THAT(record_.names(), ElementsAre("1", "2", "4", "3"));
+  EXPECT_THAT(record_.names(), ElementsAre("timer", "2", "4", "3"));
 }
 
 TEST_F(WaitSetBaselines, a_timer_that_is_due_within_a_window_waits_for_the_next_polling_point)
 {
   WaitSetSingleThreadedExecutor executor(context_);
-  rclrt_rcl::TimerOptions once;
-  once.one_shot = true;
-  const auto timer =
-    node_->create_wall_timer(milliseconds(50), [this] { record_.add("timer"); }, once);
+  const auto timer = make_one_shot(milliseconds(50));
   const auto a = make("a", [&] {
     while (timer->time_until_trigger() > std::chrono::nanoseconds(0)) {
       std::this_thread::sleep_for(milliseconds(1));
@@ -100,12 +107,8 @@ TEST_F(WaitSetBaselines, order_within_a_window_is_timers_then_subscriptions_then
 {
   WaitSetSingleThreadedExecutor executor(context_);
   const auto waitable = make("waitable");
-  const auto subscription = node_->create_subscription<Message>(
-    "topic", 10, [this](const Message &) { record_.add("subscription"); });
-  rclrt_rcl::TimerOptions once;
-  once.one_shot = true;
-  const auto timer =
-    node_->create_wall_timer(milliseconds(0), [this] { record_.add("timer"); }, once);
+  const auto subscription = subscribe("topic", "subscription");
+  const auto timer = make_one_shot(milliseconds(0));
   executor.add_node(node_);
   waitable->trigger();
   node_->create_publisher<Message>("topic", 10)->publish(Message());
@@ -117,19 +120,14 @@ TEST_F(WaitSetBaselines, static_runs_all_of_a_window_with_subscriptions_before_t
 {
   StaticExecutor executor(context_);
   const auto waitable = make("waitable");
-  rclrt_rcl::TimerOptions once;
-  once.one_shot = true;
-  const auto timer =
-    node_->create_wall_timer(milliseconds(0), [this] { record_.add("timer"); }, once);
+  const auto timer = make_one_shot(milliseconds(0));
   const auto publisher = node_->create_publisher<Message>("topic", 10);
-  const auto first = node_->create_subscription<Message>("topic", 10, [&](const Message &) {
-    record_.add("first");
+  const auto first = subscribe("topic", "first", [&] {
     if (record_.names().size() == 1) {
       publisher->publish(Message());  // ready again at once, and still the last
     }
   });
-  const auto second = node_->create_subscription<Message>(
-    "topic", 10, [this](const Message &) { record_.add("second"); });
+  const auto second = subscribe("topic", "second");
   executor.add_node(node_);
   waitable->trigger();
   publisher->publish(Message());
@@ -228,22 +226,10 @@ TEST_F(WaitSetBaselines, the_default_number_of_threads_is_at_least_two)
 
 // What makes the FIFO events executor what it is: strict order of arrival, and debts of timers.
 
-class FifoEvents : public testing::Test
+class FifoEvents : public OneNode
 {
 protected:
-  std::shared_ptr<rclrt_rcl::Waitable> make(
-    const std::string & name, std::function<void()> more = [] {})
-  {
-    return make_waitable(*node_, name, 10, [this, name, more = std::move(more)] {
-      record_.add(name);
-      more();
-    });
-  }
-
-  std::shared_ptr<rclrt_rcl::Context> context_ = make_context();
-  std::shared_ptr<rclrt_rcl::Node> node_ = make_node(context_, "fifo_events_test");
   FifoEventsExecutor executor_{context_};
-  Record record_;
 };
 
 TEST_F(FifoEvents, events_run_in_the_order_of_their_arrival)
