@@ -16,13 +16,17 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
+
 #include "harness.hpp"
+#include "on_rcl.hpp"
 
 namespace control
 {
 namespace
 {
 
+using harness::in_own_group;
+using harness::work;
 using rcl_interfaces::msg::Log;
 using rcl_interfaces::msg::ParameterEvent;
 using std::chrono::microseconds;
@@ -53,18 +57,6 @@ constexpr milliseconds kReclaimEvery{50};
 constexpr milliseconds kHeartbeat{50};
 
 const char * const kParameterEvents = "/parameter_events";
-
-std::shared_ptr<rclrt_rcl::CallbackGroup> group_of(rclrt_rcl::Node & node)
-{
-  return node.create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
-}
-
-rclrt_rcl::TimerOptions in_own_group(rclrt_rcl::Node & node)
-{
-  rclrt_rcl::TimerOptions options;
-  options.group = group_of(node);
-  return options;
-}
 
 std::string heartbeat_of(const std::string & name) { return name + "_heartbeat"; }
 
@@ -112,7 +104,7 @@ void call(
   const auto client = node->create_client<GetParameters>(name);
   rclrt_rcl::PreemptiveExecutor executor;
   executor.add_node(node);
-  std::thread spinning([&] { executor.spin(); });
+  harness::Spinning spinning(executor);
   while (!stop.load()) {
     if (client->wait_for_service(milliseconds(100))) {
       const auto answer = client->async_send_request(GetParameters::Request());
@@ -122,8 +114,7 @@ void call(
       std::this_thread::sleep_for(kBetween);
     }
   }
-  executor.cancel();
-  spinning.join();
+  spinning.end();
 }
 
 void flood(rclrt_rcl::Node & node, const std::string & name, const std::atomic<bool> & stop)
@@ -181,8 +172,6 @@ void join_and_leave(const std::string & name, const std::atomic<bool> & stop)
 
 }  // namespace
 
-void work(std::chrono::nanoseconds length) { harness::work(length); }
-
 std::vector<std::string> kinds()
 {
   return {"service", "flood", "slow", "parameters", "discovery", "leak", "memory"};
@@ -209,24 +198,20 @@ Beside::Beside(
   } else if (kind != "discovery") {
     throw std::runtime_error("unknown kind '" + kind + "'");
   }
-  rclrt_rcl::SubscriptionOptions options;
-  options.group = group_of(node);
   entities_.push_back(node.create_subscription<Log>(
     heartbeat_of(name), rclrt_rcl::QoS(1), [begins = std::move(begins)](const Log &) { begins(); },
-    options));
+    in_own_group<rclrt_rcl::SubscriptionOptions>(node)));
 }
 
 void Beside::add_service(rclrt_rcl::Node & node, const std::string & name)
 {
-  rclrt_rcl::ServiceOptions options;
-  options.group = group_of(node);
   entities_.push_back(node.create_service<GetParameters>(
     name,
     [this](const GetParameters::Request &, GetParameters::Response &) {
       work(kAnswer);
       done_.fetch_add(1, std::memory_order_relaxed);
     },
-    rclrt_rcl::QoS::services(), options));
+    rclrt_rcl::QoS::services(), in_own_group<rclrt_rcl::ServiceOptions>(node)));
 }
 
 void Beside::add_logging(rclrt_rcl::Node & node)
@@ -239,20 +224,18 @@ void Beside::add_logging(rclrt_rcl::Node & node)
         logger.info("line " + std::to_string(i));
       }
     },
-    in_own_group(node)));
+    in_own_group<rclrt_rcl::TimerOptions>(node)));
 }
 
 void Beside::add_flood(rclrt_rcl::Node & node, const std::string & name)
 {
-  rclrt_rcl::SubscriptionOptions options;
-  options.group = group_of(node);
   entities_.push_back(node.create_subscription<Log>(
     name, rclrt_rcl::QoS(10),
     [this](const Log &) {
       work(kFloodWork);
       done_.fetch_add(1, std::memory_order_relaxed);
     },
-    options));
+    in_own_group<rclrt_rcl::SubscriptionOptions>(node)));
 }
 
 void Beside::add_slow(rclrt_rcl::Node & node)
@@ -263,16 +246,15 @@ void Beside::add_slow(rclrt_rcl::Node & node)
       const bool is_slow = done_.fetch_add(1, std::memory_order_relaxed) % kSometimes == 0;
       work(is_slow ? kTimesLonger * kUsual : kUsual);
     },
-    in_own_group(node)));
+    in_own_group<rclrt_rcl::TimerOptions>(node)));
 }
 
 void Beside::add_parameters(rclrt_rcl::Node & node)
 {
-  rclrt_rcl::SubscriptionOptions options;
-  options.group = group_of(node);
   entities_.push_back(node.create_subscription<ParameterEvent>(
     kParameterEvents, rclrt_rcl::QoS(1000),
-    [this](const ParameterEvent &) { done_.fetch_add(1, std::memory_order_relaxed); }, options));
+    [this](const ParameterEvent &) { done_.fetch_add(1, std::memory_order_relaxed); },
+    in_own_group<rclrt_rcl::SubscriptionOptions>(node)));
 }
 
 void Beside::add_leak(rclrt_rcl::Node & node)
@@ -290,7 +272,7 @@ void Beside::add_leak(rclrt_rcl::Node & node)
       }
       done_.fetch_add(1, std::memory_order_relaxed);
     },
-    in_own_group(node)));
+    in_own_group<rclrt_rcl::TimerOptions>(node)));
 }
 
 void Beside::add_memory(rclrt_rcl::Node & node, const std::function<void()> & begins)
@@ -303,7 +285,7 @@ void Beside::add_memory(rclrt_rcl::Node & node, const std::function<void()> & be
         done_.fetch_add(1, std::memory_order_relaxed);
       }
     },
-    in_own_group(node)));
+    in_own_group<rclrt_rcl::TimerOptions>(node)));
 }
 
 void disturb(const std::string & kind, const std::string & name, const std::atomic<bool> & stop)

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,9 +15,6 @@
 
 namespace control
 {
-
-/// Uses the CPU for so long.
-void work(std::chrono::nanoseconds length);
 
 /// The names of what there is.
 std::vector<std::string> kinds();

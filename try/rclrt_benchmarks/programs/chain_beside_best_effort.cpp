@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "harness.hpp"
+#include "on_rcl.hpp"
 #include "rclrt_baselines/baselines.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
@@ -37,6 +38,7 @@ namespace
 {
 
 using harness::become_fifo;
+using harness::fifo;
 
 using builtin_interfaces::msg::Time;
 using std::chrono::microseconds;
@@ -85,14 +87,6 @@ rclrt_rcl::Scheduling deadline()
   scheduling.attributes.runtime = kBudget;
   scheduling.attributes.deadline = kBudgetPeriod;
   scheduling.attributes.period = kBudgetPeriod;
-  return scheduling;
-}
-
-rclrt_rcl::Scheduling fifo(int priority)
-{
-  rclrt_rcl::Scheduling scheduling;
-  scheduling.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
-  scheduling.attributes.priority = priority;
   return scheduling;
 }
 
@@ -165,14 +159,7 @@ public:
 
   nlohmann::json run(nanoseconds length)
   {
-    std::exception_ptr failure;
-    std::thread spinning([&] {
-      try {
-        executor_->spin();
-      } catch (...) {
-        failure = std::current_exception();  // read after join()
-      }
-    });
+    harness::Spinning spinning(*executor_);
     // Above all that works, or nobody could end a process whose threads have SCHED_FIFO and never sleep.
     become_fifo(kAbove + 1);
     std::this_thread::sleep_for(2 * kPeriod);
@@ -183,11 +170,7 @@ public:
     counts_.store(false);
     const std::chrono::duration<double> took = Clock::now() - begin;
     const int64_t done = units_.load() - units;
-    executor_->cancel();
-    spinning.join();
-    if (failure) {
-      std::rethrow_exception(failure);
-    }
+    spinning.end();
     // Releases that were left out, and what has not ended after two periods, are misses, too.
     const auto due = static_cast<int64_t>(took.count() / 0.060);
     const int64_t missing = std::max<int64_t>(0, due - instances_.load() - 2);
@@ -202,18 +185,14 @@ private:
   template <typename Then>
   void subscribe(const std::string & topic, const rclrt_rcl::Scheduling & scheduling, Then then)
   {
-    rclrt_rcl::SubscriptionOptions options;
-    options.group = node_->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
-    options.scheduling = scheduling;
+    const auto options = harness::in_own_group<rclrt_rcl::SubscriptionOptions>(*node_, scheduling);
     entities_.push_back(node_->create_subscription<Time>(topic, 10, std::move(then), options));
   }
 
   template <typename Then>
   void add_timer(milliseconds period, const rclrt_rcl::Scheduling & scheduling, Then then)
   {
-    rclrt_rcl::TimerOptions options;
-    options.group = node_->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
-    options.scheduling = scheduling;
+    const auto options = harness::in_own_group<rclrt_rcl::TimerOptions>(*node_, scheduling);
     entities_.push_back(node_->create_wall_timer(period, std::move(then), options));
   }
 

@@ -27,6 +27,7 @@
 
 #include "beside.hpp"
 #include "harness.hpp"
+#include "on_rcl.hpp"
 #include "rclrt_baselines/baselines.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
@@ -41,9 +42,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kPeriod{1};
 constexpr microseconds kCycle{100};  ///< CPU time of a cycle
-constexpr microseconds kBeat{200};
-constexpr int kControl = 60;  ///< priority of the loop where something has priorities
-constexpr int kProcess = 50;  ///< of a process that has one as a whole
+constexpr int kControl = 60;         ///< priority of the loop where something has priorities
+constexpr int kProcess = 50;         ///< of a process that has one as a whole
 constexpr std::size_t kThreads = 3;
 constexpr std::chrono::seconds kPatience(30);
 
@@ -70,7 +70,7 @@ public:
       starts_ns_[number] = now_ns();
       count_.store(number + 1, std::memory_order_release);
     }
-    control::work(kCycle);
+    harness::work(kCycle);
   }
   bool are_complete() const noexcept
   {
@@ -86,16 +86,6 @@ private:
 
 std::unique_ptr<rclrt_rcl::Executor> make_executor(const std::string & way)
 {
-  if (way == "preemptive_beat") {
-    rclrt_rcl::PreemptiveExecutorOptions options;
-    options.waiting.beat = kBeat;
-    return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
-  }
-  if (way == "priority_events_re") {
-    rclrt_rcl::PriorityEventsExecutorOptions options;
-    options.release_and_execute = true;
-    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(options);
-  }
   const bool is_multi = way == "process_fifo" || way == "by_hand";
   return rclrt_baselines::executor_by_name(is_multi ? "wait_set_multi" : way, kThreads);
 }
@@ -148,44 +138,28 @@ nlohmann::json measure(
   Cycles cycles(count);
   std::shared_ptr<rclrt_rcl::Timer> control;
   if (way != "by_hand") {
-    rclrt_rcl::TimerOptions options;
-    options.group = node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
-    if (has_priorities) {
-      options.scheduling.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
-      options.scheduling.attributes.priority = kControl;
-    }
+    const auto options = harness::in_own_group<rclrt_rcl::TimerOptions>(
+      *node, has_priorities ? harness::fifo(kControl) : rclrt_rcl::Scheduling());
     control = node->create_wall_timer(kPeriod, [&] { cycles.run(); }, options);
   }
   const control::Beside beside(*node, kind, name, [&] { cycles.begin(); });
   const auto executor = make_executor(way);
   executor->add_node(node);
   const int64_t faults = major_faults();
-  std::exception_ptr failure;
-  std::atomic<bool> failed{false};
-  std::thread spinning([&] {
-    try {
-      executor->spin();
-    } catch (...) {
-      failure = std::current_exception();  // read after join()
-      failed.store(true);
-    }
-  });
+  harness::Spinning spinning(*executor);
   std::unique_ptr<LoopByHand> by_hand;
   if (way == "by_hand") {
     by_hand = std::make_unique<LoopByHand>(cycles);
   }
   const auto until = std::chrono::steady_clock::now() + 10 * kPeriod * count + kPatience;
-  while (!cycles.are_complete() && !failed && std::chrono::steady_clock::now() < until) {
+  while (!cycles.are_complete() && !spinning.has_failed() &&
+         std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(milliseconds(5));
   }
   if (by_hand) {
     by_hand->end();
   }
-  executor->cancel();
-  spinning.join();
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
+  spinning.end();
   if (!cycles.are_complete()) {
     throw std::runtime_error(way + ": the loop stopped, or nobody was there to disturb it");
   }

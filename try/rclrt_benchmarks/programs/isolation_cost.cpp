@@ -27,6 +27,7 @@
 
 #include "builtin_interfaces/msg/time.hpp"
 #include "harness.hpp"
+#include "on_rcl.hpp"
 #include "rclrt_baselines/baselines.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
 
@@ -172,23 +173,19 @@ private:
         // A timer counts its periods from when it was made: these are spread over a period.
         std::this_thread::sleep_for(kPeriod / options.callbacks);
       }
-      rclrt_rcl::TimerOptions timer;
-      timer.group = node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
       timers_.push_back(node->create_wall_timer(
-        kPeriod, [publisher] { publisher->publish(std::make_unique<Time>()); }, timer));
+        kPeriod, [publisher] { publisher->publish(std::make_unique<Time>()); },
+        harness::in_own_group<rclrt_rcl::TimerOptions>(*node)));
     }
   }
   void subscribe(const Options & options)
   {
     const auto node = make_node("isolation_subscriber");
     for (std::size_t i = 0; i < options.callbacks; ++i) {
-      rclrt_rcl::SubscriptionOptions subscription;
-      subscription.group =
-        node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
       subscriptions_.push_back(node->create_subscription<Time>(
         options.topic + "_" + std::to_string(i), 10,
         [this, i](const Time &) { received_[i].fetch_add(1, std::memory_order_relaxed); },
-        subscription));
+        harness::in_own_group<rclrt_rcl::SubscriptionOptions>(*node)));
     }
   }
 
@@ -242,19 +239,9 @@ int run(const Options & options)
     const Nodes nodes(options);
     const auto executor = make_executor(options.executor);
     nodes.add_to(*executor);
-    std::thread spinning([&] { executor->spin(); });
-    nlohmann::json result;
-    std::exception_ptr failure;
-    try {
-      result = measure(options, nodes, calls);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    executor->cancel();
-    spinning.join();
-    if (failure) {
-      std::rethrow_exception(failure);
-    }
+    harness::Spinning spinning(*executor);
+    const nlohmann::json result = measure(options, nodes, calls);
+    spinning.end();
     std::cout << result << std::endl;  // NOLINT(performance-avoid-endl): what follows may hang
     harness::end_soon();
   }

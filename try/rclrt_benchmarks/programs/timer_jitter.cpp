@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "harness.hpp"
+#include "on_rcl.hpp"
 #include "rclrt_baselines/baselines.hpp"
 #include "rclrt_core/linux_platform.hpp"
 #include "rclrt_rcl/rclrt_rcl.hpp"
@@ -44,16 +44,6 @@ struct alignas(64) Series
   std::vector<int64_t> starts_ns;
 };
 
-std::unique_ptr<rclrt_rcl::Executor> make_executor(const Options & options)
-{
-  if (options.executor == "priority_events_re") {
-    rclrt_rcl::PriorityEventsExecutorOptions with;
-    with.release_and_execute = true;
-    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(with);
-  }
-  return rclrt_baselines::executor_by_name(options.executor, options.timers);
-}
-
 /// What the calling thread has, e.g. "fifo 50".
 std::string in_force()
 {
@@ -73,21 +63,13 @@ nlohmann::json measure(const Options & options)
   const auto node = std::make_shared<rclrt_rcl::Node>("timer_jitter", node_options);
   std::vector<Series> series(options.timers);
   std::vector<std::string> policies(options.timers);
-  std::vector<std::shared_ptr<rclrt_rcl::CallbackGroup>> groups;
   std::vector<std::shared_ptr<rclrt_rcl::Timer>> timers;
   // Counts the timers that have all of their samples; release and acquire hand those over.
   std::atomic<std::size_t> complete{0};
-  const auto executor = make_executor(options);
+  const auto executor = rclrt_baselines::executor_by_name(options.executor, options.timers);
   const bool is_ours = dynamic_cast<rclrt_rcl::EngineExecutor *>(executor.get()) != nullptr;
   for (std::size_t i = 0; i < options.timers; ++i) {
     series[i].starts_ns.reserve(options.samples);
-    rclrt_rcl::TimerOptions timer_options;
-    timer_options.group =
-      node->create_callback_group(rclrt_rcl::CallbackGroupType::kMutuallyExclusive);
-    if (is_ours) {
-      timer_options.scheduling.attributes.scheduling_policy = rclrt_core::SchedulingPolicy::kFifo;
-      timer_options.scheduling.attributes.priority = kPriority;
-    }
     timers.push_back(node->create_wall_timer(
       std::chrono::microseconds(options.period_us),
       [&, i] {
@@ -104,33 +86,23 @@ nlohmann::json measure(const Options & options)
           complete.fetch_add(1, std::memory_order_release);
         }
       },
-      timer_options));
+      harness::in_own_group<rclrt_rcl::TimerOptions>(
+        *node, is_ours ? harness::fifo(kPriority) : rclrt_rcl::Scheduling())));
   }
   executor->add_node(node);
-  std::exception_ptr failure;
-  std::thread spinning([&] {
-    try {
-      if (!is_ours) {
-        harness::become_fifo(kPriority);
-      }
-      executor->spin();
-    } catch (...) {
-      failure = std::current_exception();  // read after join()
-      complete.store(options.timers, std::memory_order_release);
+  harness::Spinning spinning(*executor, [is_ours] {
+    if (!is_ours) {
+      harness::become_fifo(kPriority);
     }
   });
   const auto expected =
     std::chrono::microseconds(options.period_us) * (options.samples + options.warm_up);
   const auto until = std::chrono::steady_clock::now() + 3 * expected + kPatience;
-  while (complete.load(std::memory_order_acquire) < options.timers &&
+  while (complete.load(std::memory_order_acquire) < options.timers && !spinning.has_failed() &&
          std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  executor->cancel();
-  spinning.join();
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
+  spinning.end();
   nlohmann::json starts = nlohmann::json::array();
   for (const Series & mine : series) {
     if (mine.starts_ns.size() < options.samples) {

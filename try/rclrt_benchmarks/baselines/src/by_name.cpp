@@ -1,6 +1,7 @@
 // Copyright 2026 The rclrt Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <chrono>
 #include <stdexcept>
 
 #include "rclrt_baselines/baselines.hpp"
@@ -20,8 +21,21 @@ std::unique_ptr<rclrt_rcl::Executor> executor_by_name(const std::string & name, 
   if (name == "isolated") {
     return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>();
   }
+  if (name == "preemptive_beat") {
+    rclrt_rcl::PreemptiveExecutorOptions options;
+    options.waiting.beat = std::chrono::microseconds(200);
+    return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
+  }
+  if (name == "priority_events_re") {
+    rclrt_rcl::PriorityEventsExecutorOptions options;
+    options.release_and_execute = true;
+    return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(options);
+  }
   if (name == "wait_set_single") {
     return std::make_unique<WaitSetSingleThreadedExecutor>();
+  }
+  if (name == "static") {
+    return std::make_unique<StaticExecutor>();
   }
   if (name == "wait_set_multi") {
     return std::make_unique<WaitSetMultiThreadedExecutor>(threads);

@@ -198,19 +198,22 @@ Variant inline_pool(const std::string & name, bool is_default)
   });
 }
 
+/// `executor`: its name, if the variant has another one.
+Variant by_name(
+  const std::string & name, Threads threads, bool is_baseline, const std::string & executor = "")
+{
+  return variant(name, threads, is_baseline, [known = executor.empty() ? name : executor] {
+    return rclrt_baselines::executor_by_name(known);
+  });
+}
+
 }  // namespace
 
 std::vector<Variant> executors()
 {
-  using rclrt_baselines::FifoEventsExecutor;
-  using rclrt_baselines::StaticExecutor;
-  using rclrt_baselines::WaitSetMultiThreadedExecutor;
-  using rclrt_baselines::WaitSetSingleThreadedExecutor;
   using rclrt_core::Waiting;
   return {
-    variant(
-      "preemptive", Threads::kSeveral, false,
-      [] { return std::make_unique<rclrt_rcl::PreemptiveExecutor>(); }),
+    by_name("preemptive", Threads::kSeveral, false),
     // Orders by deadline instead of priority, on whatever kernel.
     variant(
       "preemptive_edf", Threads::kSeveral, false,
@@ -225,21 +228,12 @@ std::vector<Variant> executors()
         };
         return std::make_unique<rclrt_rcl::PreemptiveExecutor>(options);
       }),
-    variant(
-      "priority_events", Threads::kOne, false,
-      [] { return std::make_unique<rclrt_rcl::PriorityEventsExecutor>(); }),
-    variant(
-      "isolated", Threads::kSeveral, false,
-      [] { return std::make_unique<rclrt_rcl::CallbackIsolatedExecutor>(); }),
-    variant(
-      "wait_set_single", Threads::kOne, true,
-      [] { return std::make_unique<WaitSetSingleThreadedExecutor>(); }),
-    variant(
-      "wait_set_multi", Threads::kSeveral, true,
-      [] { return std::make_unique<WaitSetMultiThreadedExecutor>(); }),
+    by_name("priority_events", Threads::kOne, false), by_name("isolated", Threads::kSeveral, false),
+    by_name("wait_set_single", Threads::kOne, true),
+    by_name("wait_set_multi", Threads::kSeveral, true),
     variant(
       "wait_set_multi_10", Threads::kSeveral, true,
-      [] { return std::make_unique<WaitSetMultiThreadedExecutor>(kOneForEachOfTen); }),
+      [] { return rclrt_baselines::executor_by_name("wait_set_multi", kOneForEachOfTen); }),
     // As rclcpp's users have it: SCHED_OTHER everywhere.
     variant(
       "preemptive_default", Threads::kSeveral, false,
@@ -253,12 +247,8 @@ std::vector<Variant> executors()
     looking_pool("preemptive_adaptive", Waiting::kAdaptive, false),
     looking_pool("preemptive_spin_default", Waiting::kSpin, true),
     looking_pool("preemptive_adaptive_default", Waiting::kAdaptive, true),
-    variant(
-      "wait_set_multi_default", Threads::kSeveral, false,
-      [] { return std::make_unique<WaitSetMultiThreadedExecutor>(); }),
-    variant("static", Threads::kOne, true, [] { return std::make_unique<StaticExecutor>(); }),
-    variant(
-      "events_fifo", Threads::kOne, true, [] { return std::make_unique<FifoEventsExecutor>(); })};
+    by_name("wait_set_multi_default", Threads::kSeveral, false, "wait_set_multi"),
+    by_name("static", Threads::kOne, true), by_name("events_fifo", Threads::kOne, true)};
 }
 
 }  // namespace dispatch

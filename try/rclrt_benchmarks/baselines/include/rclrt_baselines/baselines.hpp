@@ -171,8 +171,8 @@ private:
 };
 
 /// Executors by the names that experiments have for them. Not thread-safe, and not for real-time threads.
-/// preemptive, priority_events, isolated: ours, without options. wait_set_single, wait_set_multi, events_fifo: these
-/// baselines.
+/// preemptive, priority_events, isolated: ours, without options; preemptive_beat: with a beat of 200 us;
+/// priority_events_re: with release-and-execute. wait_set_single, wait_set_multi, static, events_fifo: these baselines.
 /// `threads`: of wait_set_multi; 0: as many as there are CPUs, but at least 2. Throws std::runtime_error for any other name.
 std::unique_ptr<rclrt_rcl::Executor> executor_by_name(
   const std::string & name, std::size_t threads = 0);
