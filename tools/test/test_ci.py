@@ -69,29 +69,20 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
-def test_who_is_not_root_makes_no_debian(stage: Stage) -> None:
-    stage.program("id", "#!/bin/sh\necho 1000\n")
-    assert stage.says("debian13") == (
-        "debian13 is skipped: only root can make a Debian in a folder"
-    )
-
-
-@as_root
-def test_no_debian_is_made_where_namespaces_are_not_allowed(stage: Stage) -> None:
-    stage.program("unshare", "#!/bin/sh\nexit 1\n")
-    assert stage.says("debian13") == "debian13 is skipped: this machine allows no namespaces"
-
-
-@as_root
-def test_no_debian_is_made_where_its_mirror_is_not_known(stage: Stage) -> None:
-    stage.program("apt-get", "#!/bin/sh\nexit 1\n")
-    assert stage.says("debian13") == "debian13 is skipped: apt has no mirror of Debian"
-
-
-@on_debian
-@as_root
-def test_no_debian_is_made_where_the_mirror_cannot_be_reached(stage: Stage) -> None:
-    assert stage.says("debian13") == "debian13 is skipped: debootstrap: no such mirror"
+@pytest.mark.parametrize(
+    ("program", "text", "why"),
+    [
+        ("id", "echo 1000", "only root can make a Debian in a folder"),
+        pytest.param("unshare", "exit 1", "this machine allows no namespaces", marks=as_root),
+        pytest.param("apt-get", "exit 1", "apt has no mirror of Debian", marks=as_root),
+        pytest.param("true", "", "debootstrap: no such mirror", marks=[on_debian, as_root]),
+    ],
+)
+def test_no_debian_is_made_where_that_cannot_be_and_the_reason_is_said(
+    stage: Stage, program: str, text: str, why: str
+) -> None:
+    stage.program(program, f"#!/bin/sh\n{text}\n")
+    assert stage.says("debian13") == f"debian13 is skipped: {why}"
 
 
 @on_debian

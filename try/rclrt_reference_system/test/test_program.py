@@ -39,32 +39,14 @@ needs_realtime = pytest.mark.skipif(
 )
 
 
-def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=100
-    )
-
-
 STUB_RMW = BUILD / "rclrt_rcl" / "libstub_rmw.so"
 
 
-def test_the_report_names_the_rmw_and_what_its_stamps_are(tmp_path: Path) -> None:
-    if not STUB_RMW.exists() or os.environ.get("RCLRT_SANITIZE"):
-        pytest.skip(f"skipped: {STUB_RMW} is not there, or the sanitizer wants to be loaded first")
-    path = tmp_path / "system.yaml"
-    path.write_text(SYSTEM, encoding="utf-8")
-    for name, stamp in (("rmw_cyclonedds_cpp", "take"), ("rmw_stranger_cpp", "unknown")):
-        done = subprocess.run(
-            [PROGRAM, "--scenario", str(path), "--duration", "1", "--executor", "preemptive"],
-            env=dict(os.environ, LD_PRELOAD=str(STUB_RMW), RCLRT_STUB_RMW=name),
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=100,
-        )
-        result = json.loads(done.stdout)
-        assert (result["rmw"], result["reception_stamp"]) == (name, stamp)
-        assert result["hot_path"]["samples"]
+def call(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=100,
+        env={**os.environ, **variables},
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -74,8 +56,8 @@ def scenario(tmp_path: Path) -> Path:
     return path
 
 
-def report(path: Path, *arguments: str, seconds: int = 1) -> dict[str, Any]:
-    done = call("--scenario", str(path), "--duration", str(seconds), *arguments)
+def report(path: Path, *arguments: str, seconds: int = 1, **variables: str) -> dict[str, Any]:
+    done = call("--scenario", str(path), "--duration", str(seconds), *arguments, **variables)
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     return result
@@ -92,6 +74,22 @@ def report_of_all(path: Path, *arguments: str) -> dict[str, Any]:
 
 def by_name(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {callback["name"]: callback for callback in result["callbacks"]}
+
+
+@pytest.mark.skipif(
+    not STUB_RMW.exists() or bool(os.environ.get("RCLRT_SANITIZE")),
+    reason="libstub_rmw.so is not there, or the sanitizer wants to be loaded first",
+)
+@pytest.mark.parametrize(
+    ("name", "stamp"), [("rmw_cyclonedds_cpp", "take"), ("rmw_stranger_cpp", "unknown")]
+)
+def test_the_report_names_the_rmw_and_what_its_stamps_are(
+    scenario: Path, name: str, stamp: str
+) -> None:
+    variables = {"LD_PRELOAD": str(STUB_RMW), "RCLRT_STUB_RMW": name}
+    result = report(scenario, "--executor", "preemptive", **variables)
+    assert (result["rmw"], result["reception_stamp"]) == (name, stamp)
+    assert result["hot_path"]["samples"]
 
 
 def test_every_sample_of_every_callback_is_there(scenario: Path) -> None:
@@ -224,8 +222,6 @@ def test_calibration_prints_a_speed() -> None:
     ("arguments", "said"),
     [
         (["--executor", "none"], "unknown executor 'none'. Use one of: wait_set_single, "),
-        (["--policy", "lifo"], "unknown policy 'lifo'"),
-        (["--executor", "static", "--policy", "rm"], "has no policy 'rm'"),
         (["--node", "Nobody"], "scenario 'system' has no node 'Nobody'"),
         (["--cpus", "4000"], "there is no CPU 4000"),
         (["--duration", "-1"], "--duration"),
