@@ -176,7 +176,6 @@ def test_the_verb_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["trace", "order", "--bound", "8000", str(path)]) == 0
     assert "2 jobs on 1 CPUs, bound 8000 us: in order" in capsys.readouterr().out
     assert main(["trace", "order", str(tmp_path / "none")]) == 2
-    assert main(["trace", "order", "--group", "late=g", "--group", "early=g", str(path)]) == 0
 
 
 ROBOT = """executors:

@@ -5,10 +5,8 @@
 Or a trace file that a process under the probe writes (`./rclrt observe`): `Tail`.
 """
 
-import fcntl
 import os
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +57,8 @@ class ProbedFiles:
 class _Growing:
     """A file to which its writer adds chunks, and how far it has been read."""
 
+    process: Process
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self._stream = open_file(path)
@@ -70,6 +70,10 @@ class _Growing:
     def close(self) -> None:
         """Close the file."""
         os.close(self._stream)
+
+    def runs(self) -> bool | None:
+        """Return whether its process still runs; None: it does, in another PID namespace."""
+        return self.process.runs()
 
     def _read(self, at: int, size: int) -> bytes:
         data = os.pread(self._stream, size, at)
@@ -101,10 +105,6 @@ class Tail(_Growing):
         except BaseException:
             os.close(self._stream)
             raise
-
-    def runs(self) -> bool | None:
-        """Return whether its process still runs."""
-        return self.process.runs()
 
     def poll(self) -> Records:
         """Return the records that are new.
@@ -220,24 +220,11 @@ class Follower(_Growing):
             os.close(self._stream)
             raise TraceError(f"{path}: this is no live trace")
         self.header: layout.Header = begin[0]
-        self.process: Process = begin[1]
+        self.process = begin[1]
         self.entries: list[bytes] = []
         self._rings: list[_Ring] = []
         self._names = 0
         self._has_polled = False
-
-    def runs(self) -> bool | None:
-        """Return whether its process still runs; None: it does, in another PID namespace.
-
-        There its number says nothing here. But it holds a lock on the file as long as it lives.
-        """
-        known = self.process.runs()
-        if known is None:
-            with suppress(OSError):
-                fcntl.flock(self._stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                fcntl.flock(self._stream, fcntl.LOCK_UN)
-                return False
-        return known
 
     def poll(self) -> Records:
         """Return the records that are new, those of each thread in their order.

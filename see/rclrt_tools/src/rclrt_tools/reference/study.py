@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from rclrt_tools.reference import environment
 from rclrt_tools.reference.environment import BackgroundLoad
@@ -22,6 +22,7 @@ from rclrt_tools.reference.program import (
     BACKGROUND,
     WARM_UP_S,
     Interrupt,
+    Program,
     ProgramError,
     Report,
     Row,
@@ -77,18 +78,6 @@ TRANSPORT_S = (1.0, 3.0)
 FIRST_GUESS_OVERHEAD_S = 2.0
 WRONG_USAGE = 2
 INTERRUPTED = 130
-
-
-class Runner(Protocol):
-    """Runs a scenario once; `Program` is the real one."""
-
-    def calibrate(self) -> None:
-        """Measure how much work a millisecond is."""
-
-    def run(
-        self, interrupt: Interrupt, executor: str, seconds: float, work_ms: float | None = None
-    ) -> Report:
-        """Run the scenario under an executor."""
 
 
 @dataclass
@@ -166,7 +155,7 @@ def transport_of(report: Report, transport: Transport) -> None:
 
 
 def conduct(
-    runner: Runner,
+    runner: Program,
     interrupt: Interrupt,
     rows: Sequence[Row],
     duration_s: float,

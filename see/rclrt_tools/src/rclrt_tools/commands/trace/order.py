@@ -13,13 +13,6 @@ from pathlib import Path
 from rclrt_tools.arguments import positive
 
 
-def _group(text: str) -> tuple[str, str]:
-    name, equals, group = text.rpartition("=")
-    if not name or not equals or not group:
-        raise argparse.ArgumentTypeError(f"'{text}' is not CALLBACK=GROUP")
-    return name, group
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
@@ -37,14 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="US",
         help="what scheduling may take, microseconds (%(default)s)",
     )
-    parser.add_argument(
-        "--group",
-        type=_group,
-        action="append",
-        default=[],
-        metavar="CALLBACK=GROUP",
-        help="the callback belongs to this exclusive group (default: what the file says)",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,8 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         traces = [trace for _, trace in named_traces(arguments.traces)]
-        bound_ns = int(arguments.bound * 1000)
-        violations = check_order(traces, arguments.cpus, bound_ns, dict(arguments.group))
+        violations = check_order(traces, arguments.cpus, int(arguments.bound * 1000))
     except (TraceError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
