@@ -93,19 +93,22 @@ def test_a_missing_preemption_is_found() -> None:
     assert Violation("queued", "early", "late", 20, 100) in found
 
 
-def test_a_preempted_job_that_is_resumed_too_late_is_found() -> None:
-    """After h, l went on although m had started and is earlier."""
-    right: list[Row] = [("l", 0, 0, 90, 90), ("m", 10, 10, 70, 60), ("h", 20, 20, 50, 30)]
-    wrong: list[Row] = [("l", 0, 0, 70, 90), ("m", 10, 10, 90, 60), ("h", 20, 20, 50, 30)]
-    assert check_order([trace_of(right)], 1, 0) == []
-    assert [v.rule for v in check_order([trace_of(wrong)], 1, 0)] == ["ran"]
-
-
-def test_each_cpu_counts() -> None:
-    """What is right on one CPU leaves the second idle or with a later job."""
-    rows: list[Row] = [("a", 0, 0, 10, 10), ("x", 0, 0, 30, 99), ("b", 5, 10, 20, 20)]
-    assert check_order([trace_of(rows)], 2, 4)
-    assert not check_order([trace_of(rows)], 1, 100)
+@pytest.mark.parametrize(
+    ("rows", "cpus", "bound", "rules"),
+    [
+        # After h, l goes on although m has started and is earlier; or it does not.
+        ([("l", 0, 0, 70, 90), ("m", 10, 10, 90, 60), ("h", 20, 20, 50, 30)], 1, 0, ["ran"]),
+        ([("l", 0, 0, 90, 90), ("m", 10, 10, 70, 60), ("h", 20, 20, 50, 30)], 1, 0, []),
+        # What is right on one CPU leaves the second idle or with a later job.
+        ([("a", 0, 0, 10, 10), ("x", 0, 0, 30, 99), ("b", 5, 10, 20, 20)], 2, 4, ["queued"]),
+        ([("a", 0, 0, 10, 10), ("x", 0, 0, 30, 99), ("b", 5, 10, 20, 20)], 1, 100, []),
+        # A job without a deadline waits for all others; equal deadlines have no order.
+        ([("n", 0, 20, 30, NO_DEADLINE), ("a", 0, 0, 10, 70), ("b", 0, 10, 20, 70)], 1, 0, []),
+        ([("n", 0, 0, 30, NO_DEADLINE), ("a", 0, 30, 40, 70)], 1, 0, ["queued", "ran"]),
+    ],
+)
+def test_what_breaks_an_order(rows: list[Row], cpus: int, bound: int, rules: list[str]) -> None:
+    assert [found.rule for found in check_order([trace_of(rows)], cpus, bound)] == rules
 
 
 def test_exclusive_groups_are_those_of_the_file() -> None:
@@ -144,23 +147,13 @@ def test_jobs_of_two_processes_compete() -> None:
     assert check_order([trace_of(one), trace_of(other)], 1, 0) != []
 
 
-def test_no_deadline_comes_last_and_equal_ones_have_no_order() -> None:
-    """A job without a deadline may wait for all others, not the other way round."""
-    fine: list[Row] = [("none", 0, 20, 30, NO_DEADLINE), ("a", 0, 0, 10, 70), ("b", 0, 10, 20, 70)]
-    assert check_order([trace_of(fine)], 1, 0) == []
-    wrong: list[Row] = [("none", 0, 0, 30, NO_DEADLINE), ("a", 0, 30, 40, 70)]
-    assert check_order([trace_of(wrong)], 1, 0) != []
-
-
-@pytest.mark.parametrize(("cpus", "bound"), [(0, 0), (1, -1)])
-def test_impossible_arguments_are_errors(cpus: int, bound: int) -> None:
-    with pytest.raises(ValueError, match="at least"):
-        check_order([], cpus, bound)
-
-
-def test_missing_records_prove_nothing() -> None:
-    with pytest.raises(ValueError, match="3 records are missing"):
-        check_order([trace_of([], dropped=3)], 1, 0)
+@pytest.mark.parametrize(
+    ("cpus", "bound", "dropped", "says"),
+    [(0, 0, 0, "at least"), (1, -1, 0, "at least"), (1, 0, 3, "3 records are missing")],
+)
+def test_what_proves_nothing_is_an_error(cpus: int, bound: int, dropped: int, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        check_order([trace_of([], dropped)], cpus, bound)
 
 
 def test_the_verb_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,11 +115,7 @@ class System:
 
     def exists(self, name: str) -> bool:
         """Return whether it is there, and may be seen."""
-        try:
-            os.stat(self.path(name))  # noqa: PTH116
-        except (OSError, ValueError):
-            return False
-        return True
+        return self.mode(name) != 0
 
     def link(self, name: str) -> str:
         """Return where a link leads to."""

@@ -68,17 +68,15 @@ class Marks:
     def __init__(self) -> None:
         self._marks: dict[str, bytes] = {}
 
-    def large(self, name: str) -> int:
+    def large(self, name: str, least: int = LARGE) -> int:
         """Return a number for a varint of 9 bytes."""
-        number = LARGE + len(self._marks) + 1
+        number = least + len(self._marks) + 1
         self._marks[name] = _varint(number)
         return number
 
     def middle(self, name: str) -> int:
         """Return a number for a varint of 4 bytes."""
-        number = MIDDLE + len(self._marks) + 1
-        self._marks[name] = _varint(number)
-        return number
+        return self.large(name, MIDDLE)
 
     def fixed(self, name: str) -> int:
         """Return a number for a fixed64."""
