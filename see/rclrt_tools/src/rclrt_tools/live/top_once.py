@@ -66,13 +66,7 @@ def to_json(snapshot: Snapshot, seconds: float) -> dict[str, Any]:
         "callbacks": [_callback(ran, row) for row in range(len(ran))],
         "threads": _threads(snapshot),
         "findings": [
-            {
-                "process": one.process,
-                "callback": one.callback,
-                "kind": one.kind,
-                "text": one.text,
-                "count": one.count,
-            }
+            {key: value for key, value in vars(one).items() if key != "program"}
             for one in findings(snapshot)
         ],
     }

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from rclrt_tools.live.activity import Activity
+from rclrt_tools.live.files import Process
 from rclrt_tools.live.table import Column, Table, Value, count, ms, number, percent, text
 from rclrt_tools.live.threads import ranges
 from rclrt_tools.live.watch import Snapshot, Watched
@@ -237,25 +238,40 @@ def _cpus(mask: int) -> str:
     return text_ + "+" * (mask >> 63 & 1) or "-"
 
 
+def _table(
+    title: str,
+    columns: tuple[Column, ...],
+    rows: list[dict[str, Value]],
+    stretched: str,
+    searched: tuple[str, ...],
+    first: str,
+    busy: str = "",
+) -> Table:
+    values = {column.key: [row.get(column.key) for row in rows] for column in columns}
+    return Table(title, columns, values, stretched, searched, first, busy)
+
+
 def threads(snapshot: Snapshot) -> Table:
     """Return the threads of processes that run, also those that run no jobs."""
-    used = snapshot.threads
-    values: dict[str, list[Value]] = {
-        "process": [use.process.number for use in used],
-        "program": [use.process.program for use in used],
-        "thread": [use.thread.number for use in used],
-        "name": [use.thread.name for use in used],
-        "state": [use.thread.state for use in used],
-        "force": [_policy((use.thread.policy, use.thread.priority)) for use in used],
-        "cpus": [use.thread.cpus for use in used],
-        "on": [use.thread.cpu for use in used],
-        "cpu": [use.cpu for use in used],
-        "jobs": [use.jobs for use in used],
-        "preempted": [use.preempted for use in used],
-        "slept": [use.slept for use in used],
-    }
+    rows = [
+        {
+            "process": use.process.number,
+            "program": use.process.program,
+            "thread": use.thread.number,
+            "name": use.thread.name,
+            "state": use.thread.state,
+            "force": _policy((use.thread.policy, use.thread.priority)),
+            "cpus": use.thread.cpus,
+            "on": use.thread.cpu,
+            "cpu": use.cpu,
+            "jobs": use.jobs,
+            "preempted": use.preempted,
+            "slept": use.slept,
+        }
+        for use in snapshot.threads
+    ]
     searched = ("name", "program", "process", "thread")
-    return Table("threads", THREADS, values, "name", searched, "cpu", "cpu")
+    return _table("threads", THREADS, rows, "name", searched, "cpu", "cpu")
 
 
 def processes(snapshot: Snapshot) -> Table:
@@ -263,49 +279,40 @@ def processes(snapshot: Snapshot) -> Table:
     groups: dict[tuple[object, str], list[Watched]] = {}
     for one in snapshot.executors:
         groups.setdefault((one.process, one.state), []).append(one)
-    rows = list(groups.values())
     has = Counter(use.process for use in snapshot.threads)
-    newest = [max(int(o.activity.newest["end_ns"].max(initial=0)) for o in row) for row in rows]
-    models = [
-        Counter(
-            layout.word(layout.MODELS, one.follower.header.model)
-            for one in row
-            if one.follower.header.executor  # 0: what the probe saw outside of executors
-        )
-        for row in rows
-    ]
-    running = [row[0].state == "runs" for row in rows]
-    values: dict[str, list[Value]] = {
-        "process": [row[0].process.number for row in rows],
-        "program": [row[0].process.program for row in rows],
-        "state": [row[0].state for row in rows],
-        "cpu": [
-            snapshot.cpu.get(row[0].process) if runs else None
-            for row, runs in zip(rows, running, strict=True)
-        ],
-        "jobs": [sum(one.jobs for one in row) if row[0].followed else None for row in rows],
-        "executors": [
-            ", ".join(f"{n} {model}" for model, n in sorted(counted.items())) for counted in models
-        ],
-        "callbacks": [sum(len(one.activity.entries) for one in row) for row in rows],
-        "threads": [
-            has[row[0].process] if runs else None for row, runs in zip(rows, running, strict=True)
-        ],
-        "lost": [sum(one.lost for one in row) for row in rows],
-        "newest": [(snapshot.now_ns - end) / 1e9 if end else None for end in newest],
-    }
-    for process in snapshot.outside:
-        row_ = {
+
+    def row_of(process: Process, state: str, **more: Value) -> dict[str, Value]:
+        runs = state in ("runs", "outside")
+        return {
             "process": process.number,
             "program": process.program,
-            "state": "outside",
-            "cpu": snapshot.cpu.get(process),
-            "threads": has[process],
-            "executors": "",
+            "state": state,
+            "cpu": snapshot.cpu.get(process) if runs else None,
+            "threads": has[process] if runs else None,
+            **more,
         }
-        for key, column in values.items():
-            column.append(row_.get(key))
-    return Table("processes", PROCESSES, values, "program", ("program", "process", "state"), "cpu")
+
+    rows = []
+    for group in groups.values():
+        models = Counter(
+            layout.word(layout.MODELS, one.follower.header.model)
+            for one in group
+            if one.follower.header.executor  # 0: what the probe saw outside of executors
+        )
+        end = max(int(one.activity.newest["end_ns"].max(initial=0)) for one in group)
+        rows.append(
+            row_of(
+                group[0].process,
+                group[0].state,
+                jobs=sum(one.jobs for one in group) if group[0].followed else None,
+                executors=", ".join(f"{n} {model}" for model, n in sorted(models.items())),
+                callbacks=sum(len(one.activity.entries) for one in group),
+                lost=sum(one.lost for one in group),
+                newest=(snapshot.now_ns - end) / 1e9 if end else None,
+            )
+        )
+    rows += [row_of(process, "outside", executors="") for process in snapshot.outside]
+    return _table("processes", PROCESSES, rows, "program", ("program", "process", "state"), "cpu")
 
 
 def findings(snapshot: Snapshot) -> list[Finding]:
@@ -375,13 +382,6 @@ def _of_executor(one: Watched, now_ns: int) -> Iterator[tuple[str | None, str, s
 
 
 def _findings(found: list[Finding]) -> Table:
-    values: dict[str, list[Value]] = {
-        "process": [one.process for one in found],
-        "program": [one.program for one in found],
-        "callback": [one.callback for one in found],
-        "finding": [one.text.removeprefix(f"{one.callback}: ") for one in found],
-        "count": [one.count for one in found],
-    }
-    return Table(
-        "findings", FINDINGS, values, "finding", ("finding", "callback", "program"), "count"
-    )
+    rows = [{**vars(one), "finding": one.text.removeprefix(f"{one.callback}: ")} for one in found]
+    searched = ("finding", "callback", "program")
+    return _table("findings", FINDINGS, rows, "finding", searched, "count")
