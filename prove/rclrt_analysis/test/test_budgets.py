@@ -69,7 +69,8 @@ def test_a_budget_does_not_run_out_while_everything_is_as_the_model_says() -> No
         system = replace(finer(system, MS), overheads=costs, chains=())
         chosen = sufficient_budgets(system, analyse(system))
         for seed in range(3 if chosen else 0):
-            run = simulate(system, 40 * 60 * MS, seed, random_work=seed % 2 == 1)
+            is_odd = seed % 2 == 1
+            run = simulate(system, 40 * 60 * MS, seed, is_odd, queue_all=is_odd)
             for name, budget in chosen.items():
                 used = most_used(run, name, budget.period)
                 assert used <= budget.runtime, (name, budget, system)

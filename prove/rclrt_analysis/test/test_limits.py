@@ -173,7 +173,7 @@ def test_it_is_told_where_no_bound_exists_and_how_much_is_too_much(
 ) -> None:
     system = system_of(executor, *lines)
     result = {one.name: one.local for one in analyse(system).callbacks}
-    run = simulate(system, 10**9, seed=1)  # queue_all
+    run = simulate(system, 10**9, queue_all=True)
     for name, said in told.items():
         assert said in result[name].reason, result[name].reason
     for name, local in result.items():

@@ -257,7 +257,9 @@ def check(system: System, method: str, rng: random.Random, runs: int, tally: Tal
     worst: dict[str, int] = {}
     for _ in range(runs):
         seed = rng.randrange(1 << 30)
-        run = simulate(system, horizon, seed, rng.random() < 0.5, next(phases))
+        run = simulate(
+            system, horizon, seed, rng.random() < 0.5, next(phases), queue_all=seed % 2 == 1
+        )
         tally.task_runs += sum(bounded[job.callback] for job in run.jobs)
         for name, (response, from_grid) in run.worst().items():
             bound = bounds[name]
@@ -284,7 +286,8 @@ def test_data_get_as_old_as_reactions_take() -> None:
     compared = 0
     for _ in range(60):
         system = with_subscriptions(rng, (EVENTS, WAIT_SET), 2)
-        run = simulate(system, 4_000, rng.randrange(1 << 30), random_work=True)
+        seed = rng.randrange(1 << 30)
+        run = simulate(system, 4_000, seed, random_work=True, queue_all=seed % 2 == 1)
         for chain in system.chains:
             reactions = chain_latencies(run, replace(chain, semantics="reaction", join="wait"))
             ages = chain_ages(run, chain)
@@ -483,7 +486,7 @@ def test_jobs_of_a_callback_do_not_overtake_each_other_on_the_way_to_their_core(
     source = Callback("t", Kind.TIMER, "e0", 1, 1, period=5, priority=1, publishes=("x",))
     reader = Callback("s", Kind.SUBSCRIPTION, "e1", 0, priority=1, triggers=("x",))
     system = System("x", executors, (source, reader), overheads=Overheads(wake=50))
-    run = simulate(system, 5_000, seed=1)  # queue_all
+    run = simulate(system, 5_000, queue_all=True)
     begun = [job.sources[0].sequence for job in run.of("s")]
     assert begun == sorted(begun)
     assert len(begun) > 900

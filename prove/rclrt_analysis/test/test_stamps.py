@@ -121,7 +121,8 @@ def test_about_the_same_stamp_waits_for_three_gaps() -> None:
     assert "and later ones that show which is the nearest" in list(parts)[1].waits_for
     seen = 0
     for seed in range(40):
-        run = simulate(system, 3_000 * MS, seed, random_work=seed % 2 == 1)
+        is_odd = seed % 2 == 1
+        run = simulate(system, 3_000 * MS, seed, is_odd, queue_all=is_odd)
         seen = max([seen, *chain_times(run, system.chains[0], run.running)])
     assert newest.bound < seen <= approximate.bound
 
@@ -141,7 +142,8 @@ def test_what_waits_for_pairs_is_released_no_less_often_than_they_come(where: st
     assert bound is not None
     seen = 0
     for seed in range(20):
-        run = simulate(system, 3_000 * MS, seed, random_work=seed % 2 == 1)
+        is_odd = seed % 2 == 1
+        run = simulate(system, 3_000 * MS, seed, is_odd, queue_all=is_odd)
         seen = max([seen, *chain_times(run, system.chains[0], run.running)])
     assert bound / 5 < seen <= bound
     # If the queue may be too short, data go, and nobody knows how often.

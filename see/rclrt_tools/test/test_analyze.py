@@ -268,6 +268,27 @@ def test_the_verb_finds_a_bound_that_is_too_low(
     assert "EXCEEDED" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("overruns", "line"), [("keep_latest", "b 16.000 - 571"), ("queue_all", "b 5716.000 - 0")]
+)
+def test_a_simulation_has_one_rule_for_a_release_that_finds_another_waiting(
+    overruns: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "robot.yaml"
+    path.write_text(
+        "schema: 1\nname: robot\nexecutors: [{name: e, kind: priority_events}]\ncallbacks:\n"
+        + "".join(
+            f"  - {{name: {name}, kind: timer, executor: e, priority: {priority}, period_ms: 10,"
+            " offset_ms: 0, wcet_ms: 7}\n"
+            for name, priority in (("a", 2), ("b", 1))
+        ),
+        encoding="utf-8",
+    )
+    assert main(["model", "simulate", str(path), "--overruns", overruns]) == 0
+    shown = capsys.readouterr().out
+    assert line in [" ".join(one.split()) for one in shown.splitlines()], shown
+
+
 MS = 1_000_000
 ROBOT = """executors:
   - {name: main, kind: isolated, cores: [0]}

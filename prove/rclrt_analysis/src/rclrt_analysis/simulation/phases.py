@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from rclrt_analysis.bounds.activation import rates, urgencies
 from rclrt_analysis.model import Callback, Kind, System
 from rclrt_analysis.simulation.jobs import Run, chain_times
-from rclrt_analysis.simulation.simulate import prepare, run_once
+from rclrt_analysis.simulation.simulate import Options, prepare, run_once
 
 JOBS = 40_000
 """Simulated in one search, roughly."""
@@ -113,6 +113,7 @@ def search(
     system: System,
     seed: int = 0,
     random_work: bool = False,
+    queue_all: bool = False,
     *,
     longest: int | None = None,
     jobs: int = JOBS,
@@ -134,5 +135,6 @@ def search(
     each = sum(rates(system).values()) * span + 1
     tries = int(min(MOST, max(fewest, jobs / each)))
     for i, offsets in zip(range(tries), phasings(system, seed), strict=False):
-        seen.add(run_once(whole, span, seed + i, random_work, offsets))
+        options = Options(seed + i, random_work, offsets, queue_all)
+        seen.add(run_once(whole, span, options))
     return seen

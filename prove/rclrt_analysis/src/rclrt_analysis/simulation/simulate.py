@@ -38,18 +38,20 @@ class SimulationError(Exception):
 class Options:
     """How releases and execution times are drawn.
 
-    seed: With an odd one timers queue all releases (`overruns: queue_all`). Else what is released
-        replaces a job of its timer that waits (`keep_latest`).
+    seed: Of all that is drawn.
     random_work: Execution times between best and worst case, tries on a link lost or not, and
         publications anywhere in a job; else always the worst, as many lost as may be, and with the
         last step.
     offsets: First release by name of the timer, ns; otherwise the model's, else within one period
         at random.
+    queue_all: What a timer releases waits behind its earlier jobs (`overruns: queue_all`); else it
+        replaces a job that waits (`keep_latest`).
     """
 
     seed: int = 0
     random_work: bool = False
     offsets: dict[str, int] | None = None
+    queue_all: bool = False
 
 
 class Clock:
@@ -142,7 +144,7 @@ class Clock:
 
     def replaced(self, job: Job, waiting: Iterable[Job]) -> Job | None:
         """Return the waiting job that gives its place to this release of its timer, if one does."""
-        if self.options.seed % 2 or self._callbacks[job.callback].kind is not Kind.TIMER:
+        if self.options.queue_all or self._callbacks[job.callback].kind is not Kind.TIMER:
             return None
         old = next((o for o in waiting if o.callback == job.callback and o.start < 0), None)
         if old is not None:
@@ -318,15 +320,16 @@ def simulate(
     seed: int = 0,
     random_work: bool = False,
     offsets: dict[str, int] | None = None,
+    queue_all: bool = False,
 ) -> Run:
     """Return what happens from 0 to `horizon`, ns.
 
-    seed, random_work, offsets: See `Options`.
+    seed, random_work, offsets, queue_all: See `Options`.
 
     Raises SimulationError: The model has an executor that is not simulated, or there are too many
         events.
     """
-    return run_once(prepare(system), horizon, seed, random_work, offsets)
+    return run_once(prepare(system), horizon, Options(seed, random_work, offsets, queue_all))
 
 
 def prepare(system: System) -> System:
@@ -339,18 +342,12 @@ def prepare(system: System) -> System:
     return with_late_timers(system)
 
 
-def run_once(
-    prepared: System,
-    horizon: int,
-    seed: int = 0,
-    random_work: bool = False,
-    offsets: dict[str, int] | None = None,
-) -> Run:
+def run_once(prepared: System, horizon: int, options: Options) -> Run:
     """Return what happens in a prepared system; see `simulate`."""
     from rclrt_analysis.simulation import events, threads, wait_set
 
     system = with_receivers(prepared) if prepared.overheads.receive else prepared
-    clock = Clock(system, horizon, Options(seed, random_work, offsets))
+    clock = Clock(system, horizon, options)
     release: dict[int, Callable[[Job], None]] = {}
     own_timers: set[int] = set()
     cores: dict[tuple[int, ...], threads.Cores] = {}

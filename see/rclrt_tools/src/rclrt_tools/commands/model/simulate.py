@@ -21,10 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--duration", type=positive, default=10, metavar="S", help="simulated (%(default)s)"
     )
+    parser.add_argument("--seed", type=int, default=1, help="of phases and times (%(default)s)")
     parser.add_argument(
-        "--seed", type=int, default=1,
-        help="of phases and times; with an even one a timer's release replaces one that still "
-        "waits, as `overruns: keep_latest` does (%(default)s)",
+        "--overruns", choices=("keep_latest", "queue_all"), default="keep_latest",
+        help="what a timer's release does that finds one waiting (%(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--random-work", action="store_true", help="execution times from best to worst case"
@@ -63,10 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
             text = "a budget that may run out is not simulated"
             raise ModelError([f"{document.where(place)}: {why}: {text}" for place, why in short])
         horizon = arguments.duration * 1_000_000_000
-        run = simulate(system, horizon, arguments.seed, arguments.random_work)
+        drawn = arguments.seed, arguments.random_work
+        queue_all = arguments.overruns == "queue_all"
+        run = simulate(system, horizon, *drawn, queue_all=queue_all)
         found = Seen()
         found.add(run)
-        search(system, arguments.seed, arguments.random_work, longest=horizon, seen=found)
+        search(system, *drawn, queue_all, longest=horizon, seen=found)
     except ModelError as error:
         print(error, file=sys.stderr)
         return 2
