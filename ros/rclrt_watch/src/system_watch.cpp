@@ -124,8 +124,9 @@ std::string quoted(const std::string & text)
     if (letter == '"' || letter == '\\') {
       all += '\\';
     }
-    if (letter >= 0 && (letter < ' ' || letter == '\x7f')) {
-      std::snprintf(escaped, sizeof(escaped), "\\u%04x", static_cast<unsigned>(letter));
+    const unsigned byte = static_cast<unsigned char>(letter);  // char: no sign on some machines
+    if (byte < 0x20 || byte == 0x7f) {
+      std::snprintf(escaped, sizeof(escaped), "\\u%04x", byte);
       all += escaped;
     } else {
       all += letter;
