@@ -340,7 +340,7 @@ def test_another_user_takes_what_is_there_and_is_told_what_is_not(
 
 
 def test_a_signal_to_the_script_ends_the_python_it_runs(tree: Tree) -> None:
-    python = FAKE_PYTHON + '[ "$3" = demo ] && echo $$ && exec sleep 60\nexit 0\n'
+    python = FAKE_PYTHON + '[ "$3" = demo ] && echo $$ && exec /bin/sleep 60\nexit 0\n'
     tree.program("python3", python)
     environment = dict(os.environ, PATH=f"{tree.bin}:{os.environ['PATH']}")
     environment.pop("AMENT_PREFIX_PATH", None)

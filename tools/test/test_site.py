@@ -9,13 +9,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "see/rclrt_tools/test"))
-browsers: Any = importlib.import_module("browsers")
+if TYPE_CHECKING:  # This file runs at length only: what it calls is checked each time.
+    import browsers
+else:
+    browsers = importlib.import_module("browsers")
 
 PROGRAM = ROOT / "tools/site.py"
 
@@ -39,7 +42,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browsers.Browser]:
     with browsers.browser(tmp_path_factory.mktemp("browser")) as one:
         yield one
 
@@ -54,7 +57,7 @@ def test_every_page_of_the_tree_and_every_public_class_is_in_the_site(site: Path
     assert "PreemptiveExecutor" in (site / "api/annotated.html").read_text(encoding="utf-8")
 
 
-def test_the_first_page_has_the_four_doors(site: Path, shown: Any) -> None:
+def test_the_first_page_has_the_four_doors(site: Path, shown: browsers.Browser) -> None:
     shown.open(site / "index.html")
     names = "[...document.querySelectorAll('.doors strong')].map((name) => name.textContent)"
     doors = shown.evaluate(names)
@@ -67,7 +70,9 @@ def test_the_first_page_has_the_four_doors(site: Path, shown: Any) -> None:
     assert [link for link in links if not Path(link.removeprefix("file://")).is_file()] == []
 
 
-def test_every_page_can_be_read_on_a_telephone_light_and_dark(site: Path, shown: Any) -> None:
+def test_every_page_can_be_read_on_a_telephone_light_and_dark(
+    site: Path, shown: browsers.Browser
+) -> None:
     pages = [page for page in site.rglob("*.html") if "api" not in page.relative_to(site).parts]
     assert len(pages) > 70
     wrong = []
@@ -85,7 +90,7 @@ def test_every_page_can_be_read_on_a_telephone_light_and_dark(site: Path, shown:
 
 
 def test_a_page_of_the_reference_of_each_kind_can_be_read_on_a_telephone(
-    site: Path, shown: Any
+    site: Path, shown: browsers.Browser
 ) -> None:
     lists = ["index", "annotated", "functions", "files", "classes"]
     kinds = ("class*_1_1PreemptiveExecutor*.html", "struct*job__record*.html", "record_8h.html")
@@ -96,7 +101,9 @@ def test_a_page_of_the_reference_of_each_kind_can_be_read_on_a_telephone(
     assert not any(wrong.values()), wrong
 
 
-def test_a_chain_of_boxes_is_a_picture_that_fits_a_telephone(site: Path, shown: Any) -> None:
+def test_a_chain_of_boxes_is_a_picture_that_fits_a_telephone(
+    site: Path, shown: browsers.Browser
+) -> None:
     shown.size(390, 800)
     for page, boxes in (("docs/concepts/engine.html", 7), ("docs/tutorials/deadlines.html", 5)):
         shown.open(site / page)
@@ -108,7 +115,7 @@ def test_a_chain_of_boxes_is_a_picture_that_fits_a_telephone(site: Path, shown: 
         assert shown.evaluate(outside) == []
 
 
-def test_the_site_is_searched_without_a_server(site: Path, shown: Any) -> None:
+def test_the_site_is_searched_without_a_server(site: Path, shown: browsers.Browser) -> None:
     shown.call("Page.navigate", {"url": (site / "search.html").as_uri() + "?q=jitter"})
     shown.until("document.querySelectorAll('#search-results li').length > 0")
 

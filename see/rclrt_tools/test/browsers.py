@@ -21,6 +21,27 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE_S = 60.0
+# The contrast of each piece of text with what is behind it, by WCAG 2; the worst one.
+WORST_CONTRAST = """(() => {
+  const numbers = (color) => (color.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  let worst = [21, ""];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const text = walk.currentNode, element = text.parentElement;
+    if (!text.data.trim() || !element.checkVisibility({visibilityProperty: true})) continue;
+    if (!element.getClientRects().length || /script|style/i.test(element.tagName)) continue;
+    let behind = element, color = [0, 0, 0, 0];
+    while (behind && (color = numbers(getComputedStyle(behind).backgroundColor))[3] === 0)
+      behind = behind.parentElement;
+    const [a, b] = [light(numbers(getComputedStyle(element).color)), light(color)].sort();
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < worst[0]) worst = [contrast, element.className + ": " + text.data.trim()];
+  }
+  return worst;
+})()"""
 
 
 def chromium() -> str | None:
@@ -111,9 +132,11 @@ class Browser:
             elif message["method"] == "Network.requestWillBeSent":
                 self.requests.append(message["params"]["request"]["url"])
 
-    def size(self, width: int, height: int) -> None:
+    def size(self, width: int, height: int, dark: bool = False) -> None:
         shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", shape)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", {"features": [scheme]})
 
     def open(self, page: Path) -> None:
         self.call("Page.navigate", {"url": page.absolute().as_uri()})
@@ -126,6 +149,22 @@ class Browser:
         if "exceptionDetails" in answer:
             raise RuntimeError(json.dumps(answer["exceptionDetails"]))
         return answer["result"].get("value")
+
+    def worst_contrast(self) -> tuple[float, str]:
+        """Return the contrast of the text that is hardest to read, and that text."""
+        contrast, text = self.evaluate(WORST_CONTRAST)
+        return contrast, text
+
+    def hard_to_read(self, page: Path, width: int, dark: bool) -> list[str]:
+        """Return what cannot be read in a window of this width, with all that folds unfolded."""
+        self.size(width, 800, dark)
+        self.open(page)
+        unfold = "document.querySelectorAll('details').forEach((one) => (one.open = true))"
+        self.evaluate(unfold)
+        wide = self.evaluate("document.documentElement.scrollWidth")
+        contrast, where = self.worst_contrast()
+        wrong = [f"{wide} pixels wide"] if wide > width else []
+        return wrong + ([f"contrast {contrast:.2f} of {where!r}"] if contrast < 4.5 else [])
 
     def until(self, text: str) -> Any:
         end = time.monotonic() + PATIENCE_S
