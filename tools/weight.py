@@ -89,8 +89,8 @@ def _longest_page(files: list[Path]) -> int:
 
 # What stands against a target that is missed.
 WHY = {
-    "lines": "docstrings' sections, include guards, doubles and unused features have gone; of 1,060"
-    " files 90 pairs share 8 equal lines",
+    "lines": "docstrings' sections, include guards, doubles and unused features have gone; of 1,056"
+    " files 61 pairs share 6 equal lines. What issues have asked for since the target is in it",
     "lines of tests": "both front ends have one suite; other tests are tables where they can",
     "types on its way": "each has an owner, a lock or a lifetime that no other has, or is a value",
 }
