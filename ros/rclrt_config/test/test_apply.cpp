@@ -118,7 +118,7 @@ TEST(Apply, each_policy_arrives)
   }
 }
 
-TEST(Apply, what_the_file_does_not_name_stays_as_the_code_says)
+TEST(Apply, what_the_file_does_not_name_stays_as_the_code_says_but_a_policy_starts_afresh)
 {
   CallbackOptions code = callback("/p/timer/x");
   code.attributes.scheduling_policy = SchedulingPolicy::kFifo;
@@ -135,19 +135,9 @@ TEST(Apply, what_the_file_does_not_name_stays_as_the_code_says)
   EXPECT_EQ(options.overrun_rule, OverrunRule::kKeepLatest);
   EXPECT_EQ(options.depth, 7u);
   EXPECT_EQ(applied({"/p/timer/y: {priority: 30}"}, code).attributes, code.attributes);
-}
-
-TEST(Apply, a_policy_starts_afresh_but_for_the_affinity)
-{
-  CallbackOptions code = callback("/p/timer/x");
-  code.attributes.scheduling_policy = SchedulingPolicy::kFifo;
-  code.attributes.priority = 20;
-  code.attributes.cpu_affinity = CpuSet({2});
-  code.queue_priority = 50;
-  const CallbackOptions options =
-    applied({"/p/timer/x: {scheduling_policy: other, nice: 5}"}, code);
-  EXPECT_EQ(to_string(options.attributes), "other, nice 5, cpu_affinity 2");
-  EXPECT_EQ(options.queue_priority, 0);
+  const CallbackOptions afresh = applied({"/p/timer/x: {scheduling_policy: other, nice: 5}"}, code);
+  EXPECT_EQ(to_string(afresh.attributes), "other, nice 5, cpu_affinity 2");
+  EXPECT_EQ(afresh.queue_priority, 0);
 }
 
 TEST(
@@ -202,69 +192,51 @@ TEST(Apply, names_under_a_node_go_on_from_its_name)
   EXPECT_EQ(priority_of("/any/r/subscription/x"), 0);
 }
 
-TEST(Apply, what_is_impossible_only_together_is_told_by_the_engine_with_all_places)
+TEST(Apply, what_the_engine_refuses_is_told_with_the_places_of_all_entries)
 {
-  Configuration configuration = parsed(callbacks_file(
-    {"/p/timer/*: {scheduling_policy: other, nice: 5}", "/p/timer/x: {priority: 70}"}));
-  EXPECT_THAT(
-    refusal_of(configuration, callback("/p/timer/x")),
-    AllOf(
-      StartsWith("f:6:9 (put over f:5:9): callback '/p/timer/x': "),
-      HasSubstr("only scheduling_policy fifo and rr have one")));
-}
-
-TEST(Apply, whatever_else_the_engine_refuses_is_told_with_the_place_too)
-{
-  Configuration configuration =
-    parsed(callbacks_file({"/p/subscription/x: {relative_deadline: 5ms, deadline_from: "
-                           "source_stamp, clock_error: 5ms}"}));
-  EXPECT_THAT(
-    refusal_of(configuration, callback("/p/subscription/x")),
-    StartsWith("f:5:9: callback '/p/subscription/x': deadline_from source_stamp: a clock_error"));
-}
-
-TEST(Apply, a_field_without_the_policy_it_needs_is_told)
-{
-  Configuration configuration =
-    parsed(callbacks_file({"/p/timer/x: {nice: 5}", "/p/timer/y: {priority: 5}"}));
-  const auto told = [&](const std::string & name) {
-    return refusal_of(configuration, callback(name));
+  const struct
+  {
+    std::vector<std::string> lines;
+    const char * start;
+    const char * reason;
+  } cases[] = {
+    {{"/p/*/*: {scheduling_policy: other, nice: 5}", "/p/subscription/x: {priority: 70}"},
+     "f:6:9 (put over f:5:9): callback '/p/subscription/x': ",
+     "only scheduling_policy fifo and rr have one"},
+    {{"/p/subscription/x: {relative_deadline: 5ms, deadline_from: source_stamp, clock_error: 5ms}"},
+     "f:5:9: callback '/p/subscription/x': deadline_from source_stamp: a clock_error",
+     ""},
+    {{"/p/subscription/x: {nice: 5}"},
+     "f:5:9: ",
+     "only scheduling_policy other and batch have one"},
+    {{"/p/subscription/y: {nice: 5}", "/p/subscription/x: {priority: 5}"},
+     "f:6:9: ",
+     "only scheduling_policy fifo and rr"},
+    {{"/p/subscription/x: {priority: 5}"}, "f:5:9: ", "queue_priority orders"},
   };
-  EXPECT_THAT(
-    told("/p/timer/x"),
-    AllOf(StartsWith("f:5:9: "), HasSubstr("only scheduling_policy other and batch have one")));
-  EXPECT_THAT(
-    told("/p/timer/y"), AllOf(
-                          StartsWith("f:6:9: "), HasSubstr("only scheduling_policy fifo and rr"),
-                          HasSubstr("queue_priority orders")));
+  for (const auto & c : cases) {
+    Configuration configuration = parsed(callbacks_file(c.lines));
+    EXPECT_THAT(
+      refusal_of(configuration, callback("/p/subscription/x")),
+      AllOf(StartsWith(c.start), HasSubstr(c.reason)));
+  }
 }
 
-TEST(Apply, groups_have_entries_of_their_own)
+TEST(Apply, groups_have_entries_and_budgets_of_their_own_and_the_last_entry_wins)
 {
   Configuration configuration =
     parsed(rclrt_file("      groups:\n"
-                      "        /**/group/*: {scheduling_policy: rr, priority: 10}\n"
-                      "        /p/group/default: {priority: 11, cpu_affinity: [2]}\n"));
+                      "        /**/group/*: {scheduling_policy: rr, priority: 10, "
+                      "budget: {runtime: 2ms, period: 20ms, on_overrun: notify}}\n"
+                      "        /p/group/default: {budget: {runtime: 3ms, period: 30ms}}\n"
+                      "        /p/group/*: {priority: 11, cpu_affinity: [2]}\n"));
   rclrt_core::GroupOptions options = group("/p/group/default");
   configuration.apply(&options);
   EXPECT_EQ(to_string(options.attributes), "rr, priority 11, cpu_affinity 2");
-  options = group("/q/group/1");
-  configuration.apply(&options);
-  EXPECT_EQ(to_string(options.attributes), "rr, priority 10");
-}
-
-TEST(Apply, a_group_has_a_budget_and_the_last_entry_wins)
-{
-  Configuration configuration = parsed(
-    rclrt_file("      groups:\n"
-               "        /**/group/*: {budget: {runtime: 2ms, period: 20ms, on_overrun: notify}}\n"
-               "        /p/group/default: {budget: {runtime: 3ms, period: 30ms}}\n"
-               "        /p/group/*: {priority: 11, scheduling_policy: fifo}\n"));
-  rclrt_core::GroupOptions options = group("/p/group/default");
-  configuration.apply(&options);
   EXPECT_EQ(options.budget, (rclrt_core::Budget{3ms, 30ms, rclrt_core::OnOverrun::kDemote}));
   options = group("/q/group/1");
   configuration.apply(&options);
+  EXPECT_EQ(to_string(options.attributes), "rr, priority 10");
   EXPECT_EQ(options.budget, (rclrt_core::Budget{2ms, 20ms, rclrt_core::OnOverrun::kNotify}));
 }
 
@@ -411,7 +383,7 @@ TEST(Apply, entries_that_matched_nothing_are_told_with_their_place_and_the_neare
   EXPECT_FALSE(unmatched[2].node_is_here) << "a default for all nodes";
 }
 
-TEST(Derive, timers_are_ranked_by_period_within_the_range)
+TEST(Derive, timers_are_ranked_by_period_or_by_deadline_within_the_range)
 {
   const Configuration configuration =
     parsed(rclrt_file("      executor: {policy: rate_monotonic}\n"));
@@ -421,23 +393,17 @@ TEST(Derive, timers_are_ranked_by_period_within_the_range)
   timers[2].period = 100ms;
   timers[2].relative_deadline = 1ms;  // does not count here
   timers[3].period = 0ms;             // always due
+  std::vector<PriorityTask> same = timers;
   ASSERT_TRUE(configuration.derive_priorities(&timers).ok());
   EXPECT_EQ(timers[1].priority, Configuration::kHighestDerived);
   EXPECT_EQ(timers[0].priority, Configuration::kHighestDerived - 1);
   EXPECT_EQ(timers[2].priority, Configuration::kHighestDerived - 1);
   EXPECT_EQ(timers[3].priority, Configuration::kLowestDerived);
-}
 
-TEST(Derive, deadline_monotonic_ranks_by_deadline)
-{
-  const Configuration configuration =
+  const Configuration by_deadline =
     parsed(rclrt_file("      executor: {policy: deadline_monotonic}\n"));
-  std::vector<PriorityTask> timers(2);
-  timers[0].period = 10ms;
-  timers[1].period = 100ms;
-  timers[1].relative_deadline = 5ms;
-  ASSERT_TRUE(configuration.derive_priorities(&timers).ok());
-  EXPECT_GT(timers[1].priority, timers[0].priority);
+  ASSERT_TRUE(by_deadline.derive_priorities(&same).ok());
+  EXPECT_GT(same[2].priority, same[1].priority);
 }
 
 TEST(Derive, only_what_nobody_gave_a_priority_is_derived)
