@@ -27,7 +27,7 @@ struct Wrong
   const char * says;   ///< and what it must contain
 };
 
-/// Errors of one entry, written at the end of line 5: column 25 is the first of `fields`.
+/// Errors of one entry: `column` is that of the wrong place in the line of the entry.
 struct WrongFields
 {
   const char * fields;
@@ -35,7 +35,17 @@ struct WrongFields
   const char * says;
 };
 
-constexpr char kEntry[] = "      callbacks:\n        /a/subscription/b: ";
+void expect_told(const std::string & before, int line, std::initializer_list<WrongFields> all_wrong)
+{
+  for (const WrongFields & wrong : all_wrong) {
+    EXPECT_THAT(
+      error_in(rclrt_file(before + wrong.fields + "\n")),
+      AllOf(
+        StartsWith("f:" + std::to_string(line) + ":" + std::to_string(wrong.column) + ": "),
+        HasSubstr(wrong.says)))
+      << wrong.fields;
+  }
+}
 
 TEST(ParametersFile, every_field_is_in_the_reference)
 {
@@ -60,7 +70,7 @@ TEST(ParametersFile, every_field_is_in_the_reference)
 
 TEST(ParametersFile, wrong_fields_of_a_callback_are_told_where_they_stand)
 {
-  const WrongFields cases[] = {
+  const std::initializer_list<WrongFields> cases = {
     {"{}", 9, "the entry is empty"},
     {"5", 28, "must be a map"},
     {"[1]", 28, "here is a list"},
@@ -143,12 +153,7 @@ TEST(ParametersFile, wrong_fields_of_a_callback_are_told_where_they_stand)
     {"{budget: {runtime: 2ms, period: 9ms, deadline: 9ms}}", 65, "unknown field 'deadline'"},
     {"{lock_memory: true}", 29, "unknown field 'lock_memory'"},
   };
-  for (const WrongFields & wrong : cases) {
-    EXPECT_THAT(
-      error_in(rclrt_file(std::string(kEntry) + wrong.fields + "\n")),
-      AllOf(StartsWith("f:5:" + std::to_string(wrong.column) + ": "), HasSubstr(wrong.says)))
-      << wrong.fields;
-  }
+  expect_told("      callbacks:\n        /a/subscription/b: ", 5, cases);
 }
 
 TEST(ParametersFile, wrong_names_are_told_where_they_stand)
@@ -176,30 +181,25 @@ TEST(ParametersFile, wrong_names_are_told_where_they_stand)
   }
 }
 
-TEST(ParametersFile, a_wrong_budget_of_a_group_is_told_where_it_stands)
+TEST(ParametersFile, wrong_budgets_of_groups_and_chains_are_told_where_they_stand)
 {
-  const auto error_of = [](const std::string & budget) {
-    return error_in(rclrt_file("      groups:\n        /a/group/b: {budget: " + budget + "}\n"));
-  };
-  EXPECT_THAT(
-    error_of("{runtime: 2ms, period: 1ms}"),
-    AllOf(
-      StartsWith("f:5:30: "), HasSubstr("group '/a/group/b'"), HasSubstr("100 us to the period")));
-  EXPECT_THAT(
-    error_of("{runtime: 2ms, period: 9ms, on_overrun: abort}"),
-    AllOf(StartsWith("f:5:70: "), HasSubstr("Use demote or notify")));
-}
-
-TEST(ParametersFile, a_wrong_budget_of_a_chain_is_told_where_it_stands)
-{
-  const auto error_of = [](const std::string & fields) {
-    return error_in(rclrt_file(
-      "      chains:\n        c: {callbacks: [/a/timer/1s], budget: {runtime: 2ms, " + fields +
-      "}}\n"));
-  };
-  EXPECT_EQ(error_of("period: 9ms, on_overrun: notify"), "");
-  EXPECT_THAT(error_of("period: 9ms, on: miss"), HasSubstr("Use runtime, period or on_overrun"));
-  EXPECT_THAT(error_of("period: 1ms"), HasSubstr("must be 100 us to the period"));
+  expect_told(
+    "      groups:\n        /a/group/b: ", 5,
+    {{"{budget: {runtime: 2ms, period: 1ms}}", 30, "group '/a/group/b'"},
+     {"{budget: {runtime: 2ms, period: 1ms}}", 30, "100 us to the period"},
+     {"{budget: {runtime: 2ms, period: 9ms, on_overrun: abort}}", 70, "Use demote or notify"}});
+  const std::string chain = "      chains:\n        c: ";
+  expect_told(
+    chain, 5,
+    {{"{callbacks: [/a/timer/1s], budget: {runtime: 2ms, period: 9ms, on: miss}}", 75,
+      "Use runtime, period or on_overrun"},
+     {"{callbacks: [/a/timer/1s], budget: {runtime: 2ms, period: 1ms}}", 47,
+      "must be 100 us to the period"}});
+  EXPECT_EQ(
+    error_in(rclrt_file(
+      chain + "{callbacks: [/a/timer/1s], budget: {runtime: 2ms, period: 9ms, on_overrun: "
+              "notify}}\n")),
+    "");
 }
 
 TEST(ParametersFile, names_of_any_length_are_told_with_the_limit)
@@ -219,7 +219,7 @@ TEST(ParametersFile, names_of_any_length_are_told_with_the_limit)
 
 TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
 {
-  const WrongFields cases[] = {
+  const std::initializer_list<WrongFields> cases = {
     {"5", 17, "must be a map"},
     {"{thread: 4}", 18, "unknown field 'thread'. Use policy, max_threads"},
     {"{threads: 4}", 27, "threads: it must be a map"},
@@ -244,15 +244,10 @@ TEST(ParametersFile, wrong_fields_of_an_executor_are_told_where_they_stand)
     {"{threads: {a: {priority: 4}}}", 31, "scheduling_policy is missing"},
     {"{middleware_thread: {overruns: skip}}", 38, "unknown field 'overruns'"},
   };
-  for (const WrongFields & wrong : cases) {
-    EXPECT_THAT(
-      error_in(rclrt_file(std::string("      executor: ") + wrong.fields + "\n")),
-      AllOf(StartsWith("f:4:" + std::to_string(wrong.column) + ": "), HasSubstr(wrong.says)))
-      << wrong.fields;
-  }
+  expect_told("      executor: ", 4, cases);
 }
 
-TEST(ParametersFile, says_what_is_recorded)
+TEST(ParametersFile, says_what_is_recorded_and_leaves_the_rest_to_the_code)
 {
   const Configuration configuration =
     parsed(rclrt_file("      trace: {directory: /tmp/traces, keep: 10s, on_miss: false,\n"
@@ -264,23 +259,17 @@ TEST(ParametersFile, says_what_is_recorded)
   EXPECT_FALSE(options.on_miss);
   EXPECT_EQ(options.on_signal, SIGUSR2);
   EXPECT_EQ(options.limit, 5'000'000u);
-}
-
-TEST(ParametersFile, leaves_what_it_does_not_say_of_the_trace_to_the_code)
-{
-  const Configuration configuration = parsed(rclrt_file("      trace: {keep: 1s}\n"));
-  TraceOptions options;
-  options.directory = "here";
-  options.limit = 7;
-  configuration.apply(&options);
-  EXPECT_EQ(options.directory, "here");
-  EXPECT_EQ(options.limit, 7u);
+  options.on_miss = true;
+  parsed(rclrt_file("      trace: {keep: 1s}\n")).apply(&options);
+  EXPECT_EQ(options.keep, std::chrono::seconds(1));
+  EXPECT_EQ(options.directory, "/tmp/traces");
+  EXPECT_EQ(options.limit, 5'000'000u);
   EXPECT_TRUE(options.on_miss);
 }
 
 TEST(ParametersFile, wrong_fields_of_the_trace_are_told_where_they_stand)
 {
-  const WrongFields cases[] = {
+  const std::initializer_list<WrongFields> cases = {
     {"here", 14, "must be a map"},
     {"{folder: x}", 15, "unknown field 'folder'. Use directory, keep, on_miss"},
     {"{on_miss: 1}", 24, "true or false"},
@@ -288,12 +277,7 @@ TEST(ParametersFile, wrong_fields_of_the_trace_are_told_where_they_stand)
     {"{on_signal: SIGKILL}", 26, "Use SIGUSR1, SIGUSR2 or SIGHUP"},
     {"{limit: 10}", 22, "from 1000000"},
   };
-  for (const WrongFields & wrong : cases) {
-    EXPECT_THAT(
-      error_in(rclrt_file(std::string("      trace: ") + wrong.fields + "\n")),
-      AllOf(StartsWith("f:4:" + std::to_string(wrong.column) + ": "), HasSubstr(wrong.says)))
-      << wrong.fields;
-  }
+  expect_told("      trace: ", 4, cases);
 }
 
 TEST(ParametersFile, wrong_structure_is_told_where_it_stands)
