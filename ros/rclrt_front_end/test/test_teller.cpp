@@ -43,6 +43,16 @@ public:
   std::vector<Finding> findings() const override { return {}; }
 };
 
+/// Waits for `condition` for as long as a busy machine may take.
+template <typename Condition>
+bool comes_true(Condition condition)
+{
+  for (int i = 0; i < 20000 && !condition(); ++i) {
+    std::this_thread::sleep_for(1ms);
+  }
+  return condition();
+}
+
 class TellerTest : public ::testing::Test
 {
 protected:
@@ -61,14 +71,10 @@ protected:
 
   bool has_line(const std::string & line)
   {
-    for (int i = 0; i < 20000; ++i) {
+    return comes_true([&] {
       const auto all = lines();
-      if (std::find(all.begin(), all.end(), line) != all.end()) {
-        return true;
-      }
-      std::this_thread::sleep_for(1ms);
-    }
-    return false;
+      return std::find(all.begin(), all.end(), line) != all.end();
+    });
   }
 
   rclrt_core::LinuxPlatform platform_;
@@ -247,10 +253,7 @@ TEST_F(TellerTest, says_that_a_thread_has_lost_its_cpus_and_gives_them_back)
     rclrt_core::Attributes other;
     other.cpu_affinity = all;
     EXPECT_EQ(platform_.apply(thread, other), 0);
-    for (int i = 0; i < 20000 && !has(wanted); ++i) {
-      std::this_thread::sleep_for(1ms);
-    }
-    EXPECT_TRUE(has(wanted));
+    EXPECT_TRUE(comes_true([&] { return has(wanted); }));
   }
   engine_->engine().stop();
   spinner.join();
@@ -279,10 +282,7 @@ TEST_F(TellerTest, updates_when_that_is_requested_until_an_update_fails)
   ASSERT_TRUE(own_thread.status().ok());
   for (int i = 1; i <= 3; ++i) {
     teller_.request(Teller::kUpdate);
-    for (int j = 0; j < 20000 && updates < i; ++j) {
-      std::this_thread::sleep_for(1ms);
-    }
-    ASSERT_EQ(updates, i);
+    ASSERT_TRUE(comes_true([&] { return updates == i; }));
   }
   // The thread has ended: what is requested now stays so.
   own_thread.end();
@@ -331,11 +331,8 @@ TEST_F(TellerTest, says_what_nobody_asked_for_although_updates_come_more_often_t
   };
   teller.request(Teller::kUpdate);
   Teller::OwnThread own_thread(teller, *engine, std::move(work));
-  for (int i = 0; i < 20000 && updates < 10; ++i) {
-    std::this_thread::sleep_for(1ms);
-  }
+  EXPECT_TRUE(comes_true([&] { return updates == 10; }));
   own_thread.end();
-  EXPECT_EQ(updates, 10);
   EXPECT_EQ(told_by_then, 1U);
 }
 
@@ -346,16 +343,10 @@ TEST_F(TellerTest, looks_again_when_it_was_told_to)
   work.look = [&] { return ++looks < 3 ? platform_.now() : rclrt_core::kNever; };
   {
     const Teller::OwnThread own_thread(teller_, *engine_, std::move(work));
-    for (int i = 0; i < 20000 && looks < 3; ++i) {
-      std::this_thread::sleep_for(1ms);
-    }
-    EXPECT_GE(looks, 3);
+    EXPECT_TRUE(comes_true([&] { return looks >= 3; }));
     teller_.request();
-    for (int i = 0; i < 20000 && looks < 4; ++i) {
-      std::this_thread::sleep_for(1ms);
-    }
+    EXPECT_TRUE(comes_true([&] { return looks >= 4; })) << "before each sleep";
   }
-  EXPECT_GE(looks, 4) << "before each sleep";
 }
 
 }  // namespace
