@@ -22,6 +22,25 @@
 #include "rclrt_micro/posix.h"
 #include "system.hpp"
 
+inline rclrt_framing framing_of(rclrt_posix_line line)
+{
+  return line == RCLRT_POSIX_SERIAL ? RCLRT_FRAMING_SERIAL
+         : line == RCLRT_POSIX_UDP  ? RCLRT_FRAMING_DATAGRAM
+                                    : RCLRT_FRAMING_LENGTH;
+}
+
+// Binds a socket at this machine; returns the port.
+inline uint16_t bind_to_loopback(int fd)
+{
+  sockaddr_in address{};
+  socklen_t size = sizeof(address);
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr *>(&address), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr *>(&address), &size), 0);
+  return ntohs(address.sin_port);
+}
+
 // An agent behind a file descriptor.
 class AgentThread
 {
@@ -43,13 +62,7 @@ public:
     } else {
       const int type = line == RCLRT_POSIX_UDP ? SOCK_DGRAM : SOCK_STREAM;
       listening_ = socket(AF_INET, type, 0);
-      sockaddr_in address{};
-      address.sin_family = AF_INET;
-      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-      EXPECT_EQ(bind(listening_, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
-      socklen_t size = sizeof(address);
-      EXPECT_EQ(getsockname(listening_, reinterpret_cast<sockaddr *>(&address), &size), 0);
-      port = ntohs(address.sin_port);
+      port = bind_to_loopback(listening_);
       if (line == RCLRT_POSIX_TCP) {
         EXPECT_EQ(listen(listening_, 1), 0);
       } else {
@@ -87,18 +100,11 @@ public:
   uint16_t port = 0;
 
 private:
-  rclrt_framing framing() const
-  {
-    return line_ == RCLRT_POSIX_SERIAL ? RCLRT_FRAMING_SERIAL
-           : line_ == RCLRT_POSIX_UDP  ? RCLRT_FRAMING_DATAGRAM
-                                       : RCLRT_FRAMING_LENGTH;
-  }
-
   void run()
   {
-    Deframer deframer(framing());
+    Deframer deframer(framing_of(line_));
     Agent agent([this](const Agent::Bytes & message) {
-      const auto frame = Deframer::frame(framing(), message, 0);
+      const auto frame = Deframer::frame(framing_of(line_), message, 0);
       const ssize_t sent = line_ == RCLRT_POSIX_UDP
                              ? sendto(
                                  fd_, frame.data(), frame.size(), 0,
@@ -116,7 +122,7 @@ private:
         if (line_ == RCLRT_POSIX_TCP) {
           close(fd_);
           fd_ = -1;
-          deframer = Deframer(framing());
+          deframer = Deframer(framing_of(line_));
         }
       }
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -162,27 +168,21 @@ struct Program
 {
   explicit Program(const AgentThread & agent, rclrt_posix_line line)
   {
-    auto ret = RCLRT_OK;
     if (line == RCLRT_POSIX_SERIAL) {
-      ret = rclrt_posix_serial(&posix, agent.device.c_str(), 115200);
+      must(rclrt_posix_serial(&posix, agent.device.c_str(), 115200));
       posix.daemon = &daemon;
     } else if (line == RCLRT_POSIX_UDP) {
-      ret = rclrt_posix_udp(&posix, "127.0.0.1", agent.port);
+      must(rclrt_posix_udp(&posix, "127.0.0.1", agent.port));
     } else {
-      ret = rclrt_posix_tcp(&posix, "127.0.0.1", agent.port);
+      must(rclrt_posix_tcp(&posix, "127.0.0.1", agent.port));
     }
-    EXPECT_EQ(ret, RCLRT_OK);
-    build(
-      line == RCLRT_POSIX_SERIAL ? RCLRT_FRAMING_SERIAL
-      : line == RCLRT_POSIX_UDP  ? RCLRT_FRAMING_DATAGRAM
-                                 : RCLRT_FRAMING_LENGTH,
-      RCLRT_MODE_OWN, posix.transport, input);
+    build(framing_of(line), RCLRT_MODE_OWN, posix.transport, input);
   }
 
   // Clock and mutex of the port; a serial line that is the test's own, received from by interrupt.
   Program(const rclrt_transport & line, rclrt_mode mode)
   {
-    EXPECT_EQ(rclrt_posix_udp(&posix, "127.0.0.1", 9), RCLRT_OK);
+    must(rclrt_posix_udp(&posix, "127.0.0.1", 9));
     build(RCLRT_FRAMING_SERIAL, mode, line, nullptr);
   }
 
@@ -208,13 +208,18 @@ struct Program
     config.piece_size = sizeof(piece);
     config.input = line_input;
     config.input_size = sizeof(input);
-    EXPECT_EQ(rclrt_daemon_init(&daemon, &config, &posix.port, &line), RCLRT_OK);
-    EXPECT_EQ(
-      rclrt_session_init(
-        &session, &daemon, RCLRT_SESSION_DEFAULT, kKey, session_buffer, sizeof(session_buffer)),
-      RCLRT_OK);
-    EXPECT_EQ(rclrt_executor_init(&executor, &session, timers, 8, buffers), RCLRT_OK);
+    must(rclrt_daemon_init(&daemon, &config, &posix.port, &line));
+    must(rclrt_session_init(
+      &session, &daemon, RCLRT_SESSION_DEFAULT, kKey, session_buffer, sizeof(session_buffer)));
+    must(rclrt_executor_init(&executor, &session, timers, 8, buffers));
   }
+
+  void start()
+  {
+    must(rclrt_session_connect(&session, 10'000 * kMs));
+    must(rclrt_node_init(&node, &session, "node", 0));
+  }
+
   rclrt_posix posix{};
   rclrt_daemon daemon{};
   rclrt_session session{};
@@ -242,40 +247,34 @@ struct Echo
   std::atomic<bool> in_order{true};
   static constexpr uint32_t kCount = 50;
 
-  void build(Program & program, const char * topic, uint8_t timer_priority, uint8_t priority)
+  Echo(Program & program, const char * topic, uint8_t timer_priority, uint8_t priority)
   {
-    ASSERT_EQ(
-      rclrt_publisher_init(
-        &publisher, &program.node, &kBlob, topic, rclrt_qos_reliable(), timer_priority),
-      RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_subscription_init(&subscription, &program.node, &kBlob, topic, rclrt_qos_reliable()),
-      RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_executor_add_subscription(
-        &program.executor, &subscription, &message,
-        [](void * context, const void * got) {
-          auto & self = *static_cast<Echo *>(context);
-          if (static_cast<const Blob *>(got)->number != self.received) {
-            self.in_order = false;
-          }
-          self.received++;
-        },
-        this, priority, RCLRT_ON_NEW_DATA),
-      RCLRT_OK);
-    ASSERT_EQ(
-      rclrt_executor_add_timer(
-        &program.executor, &timer, 2 * kMs, timer_priority,
-        [](void * context, rclrt_timer *) {
-          auto & self = *static_cast<Echo *>(context);
-          const Blob blob{self.sent, 50};
-          if (self.sent < kCount && rclrt_publish(&self.publisher, &blob) == RCLRT_OK) {
-            self.sent++;
-          }
-        },
-        this),
-      RCLRT_OK);
+    const auto qos = rclrt_qos_reliable();
+    must(rclrt_publisher_init(&publisher, &program.node, &kBlob, topic, qos, timer_priority));
+    must(rclrt_subscription_init(&subscription, &program.node, &kBlob, topic, qos));
+    must(rclrt_executor_add_subscription(
+      &program.executor, &subscription, &message,
+      [](void * context, const void * got) {
+        auto & self = *static_cast<Echo *>(context);
+        if (static_cast<const Blob *>(got)->number != self.received) {
+          self.in_order = false;
+        }
+        self.received++;
+      },
+      this, priority, RCLRT_ON_NEW_DATA));
+    must(rclrt_executor_add_timer(
+      &program.executor, &timer, 2 * kMs, timer_priority,
+      [](void * context, rclrt_timer *) {
+        auto & self = *static_cast<Echo *>(context);
+        const Blob blob{self.sent, 50};
+        if (self.sent < kCount && rclrt_publish(&self.publisher, &blob) == RCLRT_OK) {
+          self.sent++;
+        }
+      },
+      this));
   }
+  Echo(const Echo &) = delete;
+  Echo & operator=(const Echo &) = delete;
 };
 
 // Only a program that has come to a halt takes so long.

@@ -14,10 +14,8 @@ TEST_P(Lines, what_is_published_comes_back_in_order)
 {
   AgentThread agent(GetParam());
   Program program(agent, GetParam());
-  ASSERT_EQ(rclrt_session_connect(&program.session, 10'000 * kMs), RCLRT_OK);
-  ASSERT_EQ(rclrt_node_init(&program.node, &program.session, "node", 0), RCLRT_OK);
-  Echo echo;
-  ASSERT_NO_FATAL_FAILURE(echo.build(program, "echo", 1, 2));
+  program.start();
+  Echo echo(program, "echo", 1, 2);
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (echo.received < Echo::kCount && std::chrono::steady_clock::now() < end) {
     const auto ret = rclrt_executor_spin_some(&program.executor, 100 * kMs);
@@ -33,15 +31,13 @@ TEST_P(Lines, after_an_agent_was_gone_everything_goes_on)
 {
   AgentThread agent(GetParam());
   Program program(agent, GetParam());
-  ASSERT_EQ(rclrt_session_connect(&program.session, 10'000 * kMs), RCLRT_OK);
-  ASSERT_EQ(rclrt_node_init(&program.node, &program.session, "node", 0), RCLRT_OK);
+  program.start();
   std::vector<rclrt_session_event> events;
   program.session.on_event_context = &events;
   program.session.on_event = [](void * context, rclrt_session_event event) {
     static_cast<std::vector<rclrt_session_event> *>(context)->push_back(event);
   };
-  Echo echo;
-  ASSERT_NO_FATAL_FAILURE(echo.build(program, "echo", 1, 2));
+  Echo echo(program, "echo", 1, 2);
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (echo.received < Echo::kCount / 2 && std::chrono::steady_clock::now() < end) {
     (void)rclrt_executor_spin_some(&program.executor, 100 * kMs);
@@ -71,14 +67,11 @@ TEST_P(Lines, levels_run_in_threads_of_their_own)
 {
   AgentThread agent(GetParam());
   Program program(agent, GetParam());
-  ASSERT_EQ(rclrt_session_connect(&program.session, 10'000 * kMs), RCLRT_OK);
-  ASSERT_EQ(rclrt_node_init(&program.node, &program.session, "node", 0), RCLRT_OK);
+  program.start();
   const uint8_t floors[] = {0, 10, 20};
-  ASSERT_EQ(rclrt_executor_use_levels(&program.executor, floors, 3), RCLRT_OK);
-  Echo low;
-  Echo high;
-  ASSERT_NO_FATAL_FAILURE(low.build(program, "low", 1, 11));
-  ASSERT_NO_FATAL_FAILURE(high.build(program, "high", 12, 25));
+  must(rclrt_executor_use_levels(&program.executor, floors, 3));
+  Echo low(program, "low", 1, 11);
+  Echo high(program, "high", 12, 25);
   bool stop = false;
   std::thread watcher =
     stop_when(stop, [&] { return low.received == Echo::kCount && high.received == Echo::kCount; });
@@ -96,25 +89,23 @@ TEST(Posix, with_levels_a_budget_that_is_used_up_is_full_again_after_its_period)
   Program program(agent, RCLRT_POSIX_UDP);
   const uint8_t floors[] = {0, 10};
   ASSERT_EQ(program.posix.transport.open(&program.posix), true);
-  ASSERT_EQ(rclrt_executor_use_levels(&program.executor, floors, 2), RCLRT_OK);
+  must(rclrt_executor_use_levels(&program.executor, floors, 2));
   struct Storm
   {
     rclrt_guard guard{};
     std::atomic<int> runs{0};
   } storm;
-  ASSERT_EQ(
-    rclrt_executor_add_guard(
-      &program.executor, &storm.guard, 20,
-      [](void * context) {
-        auto & self = *static_cast<Storm *>(context);
-        self.runs++;
-        rclrt_guard_trigger(&self.guard);
-      },
-      &storm),
-    RCLRT_OK);
+  must(rclrt_executor_add_guard(
+    &program.executor, &storm.guard, 20,
+    [](void * context) {
+      auto & self = *static_cast<Storm *>(context);
+      self.runs++;
+      rclrt_guard_trigger(&self.guard);
+    },
+    &storm));
   rclrt_budget budget;
   rclrt_budget_init(&budget, 5, 10 * kMs);
-  ASSERT_EQ(rclrt_callback_set_budget(&storm.guard.callback, &budget), RCLRT_OK);
+  must(rclrt_callback_set_budget(&storm.guard.callback, &budget));
   rclrt_guard_trigger(&storm.guard);
   bool stop = false;
   std::thread watcher = stop_when(stop, [&] { return storm.runs >= 50; });
@@ -133,20 +124,19 @@ TEST(Posix, what_is_urgent_does_not_wait_behind_all_that_a_serial_line_would_tak
   AgentThread agent(RCLRT_POSIX_SERIAL);
   Program program(agent, RCLRT_POSIX_SERIAL);
   program.posix.baud = 19200;  // a message of 200 bytes takes 110 ms
-  ASSERT_EQ(rclrt_session_connect(&program.session, 10'000 * kMs), RCLRT_OK);
-  ASSERT_EQ(rclrt_node_init(&program.node, &program.session, "node", 0), RCLRT_OK);
+  program.start();
   rclrt_publisher bulk;
   rclrt_publisher urgent;
   const auto qos = rclrt_qos_best_effort();
-  ASSERT_EQ(rclrt_publisher_init(&bulk, &program.node, &kBlob, "bulk", qos, 1), RCLRT_OK);
-  ASSERT_EQ(rclrt_publisher_init(&urgent, &program.node, &kBlob, "urgent", qos, 9), RCLRT_OK);
+  must(rclrt_publisher_init(&bulk, &program.node, &kBlob, "bulk", qos, 1));
+  must(rclrt_publisher_init(&urgent, &program.node, &kBlob, "urgent", qos, 9));
   const Blob large{1, 200};
   const Blob small{2, 8};
   constexpr size_t kBulk = 8;
   for (size_t i = 0; i < kBulk; ++i) {
-    ASSERT_EQ(rclrt_publish(&bulk, &large), RCLRT_OK);
+    must(rclrt_publish(&bulk, &large));
   }
-  ASSERT_EQ(rclrt_publish(&urgent, &small), RCLRT_OK);
+  must(rclrt_publish(&urgent, &small));
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (agent.topics().size() < kBulk + 1 && std::chrono::steady_clock::now() < end) {
     ASSERT_EQ(rclrt_daemon_poll(&program.daemon, 100 * kMs), RCLRT_OK);
@@ -165,7 +155,7 @@ TEST(Posix, a_serial_device_that_is_unplugged_is_a_broken_line)
   ASSERT_EQ(ptsname_r(device, name, sizeof(name)), 0);
   rclrt_posix posix;
   uint8_t bytes[16];
-  ASSERT_EQ(rclrt_posix_serial(&posix, name, 115200), RCLRT_OK);
+  must(rclrt_posix_serial(&posix, name, 115200));
   ASSERT_TRUE(posix.transport.open(posix.transport.context));
   EXPECT_EQ(posix.transport.read(posix.transport.context, bytes, sizeof(bytes), 0), 0);
   close(device);
@@ -177,19 +167,13 @@ TEST(Posix, a_serial_device_that_is_unplugged_is_a_broken_line)
 TEST(Posix, a_datagram_that_does_not_fit_is_dropped_whole_and_counted)
 {
   const int agent = socket(AF_INET, SOCK_DGRAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(bind(agent, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
-  socklen_t size = sizeof(address);
-  ASSERT_EQ(getsockname(agent, reinterpret_cast<sockaddr *>(&address), &size), 0);
   rclrt_posix line;
-  ASSERT_EQ(rclrt_posix_udp(&line, "127.0.0.1", ntohs(address.sin_port)), RCLRT_OK);
+  must(rclrt_posix_udp(&line, "127.0.0.1", bind_to_loopback(agent)));
   ASSERT_TRUE(line.transport.open(&line));
   ASSERT_EQ(line.transport.write(&line, reinterpret_cast<const uint8_t *>("?"), 1), 1);
   uint8_t bytes[64] = {};
   sockaddr_in peer{};
-  size = sizeof(peer);
+  socklen_t size = sizeof(peer);
   ASSERT_EQ(
     recvfrom(agent, bytes, sizeof(bytes), 0, reinterpret_cast<sockaddr *>(&peer), &size), 1);
   const auto send = [&](size_t length) {
@@ -211,7 +195,7 @@ TEST(Posix, a_line_that_is_not_there_is_an_error_that_says_why)
 {
   rclrt_posix posix;
   EXPECT_EQ(rclrt_posix_serial(&posix, "/nonexistent", 12345), RCLRT_ERR_ARGUMENT) << "baud";
-  ASSERT_EQ(rclrt_posix_serial(&posix, "/nonexistent", 115200), RCLRT_OK);
+  must(rclrt_posix_serial(&posix, "/nonexistent", 115200));
   EXPECT_FALSE(posix.transport.open(posix.transport.context));
   EXPECT_EQ(posix.error, ENOENT);
   rclrt_posix_fini(&posix);

@@ -166,21 +166,17 @@ TEST_P(Handlers, run_in_threads_of_their_own_while_the_program_works)
   Hardware hardware;
   Program program(hardware.line, GetParam());
   hardware.start(program.daemon);
-  ASSERT_EQ(rclrt_session_connect(&program.session, 10'000 * kMs), RCLRT_OK);
-  ASSERT_EQ(rclrt_node_init(&program.node, &program.session, "node", 0), RCLRT_OK);
-  Echo echo;
-  ASSERT_NO_FATAL_FAILURE(echo.build(program, "echo", 5, 6));
+  program.start();
+  Echo echo(program, "echo", 5, 6);
   Stream own;
   Stream other;
-  ASSERT_EQ(own.init(program, "own", 2), RCLRT_OK);
-  ASSERT_EQ(other.init(program, "other", 9), RCLRT_OK);
+  must(own.init(program, "own", 2));
+  must(other.init(program, "other", 9));
   rclrt_guard guard{};
   std::atomic<int> triggered{0};
-  ASSERT_EQ(
-    rclrt_executor_add_guard(
-      &program.executor, &guard, 7,
-      [](void * count) { static_cast<std::atomic<int> *>(count)->fetch_add(1); }, &triggered),
-    RCLRT_OK);
+  must(rclrt_executor_add_guard(
+    &program.executor, &guard, 7,
+    [](void * count) { static_cast<std::atomic<int> *>(count)->fetch_add(1); }, &triggered));
   std::thread preempting([&] {
     while (other.next < 60) {
       other.publish(20);
@@ -243,11 +239,9 @@ TEST(Wake, what_another_thread_makes_ready_runs_without_anything_coming_on_the_l
   ASSERT_TRUE(program.posix.transport.open(&program.posix));
   std::atomic<int> runs{0};
   rclrt_guard guard{};
-  ASSERT_EQ(
-    rclrt_executor_add_guard(
-      &program.executor, &guard, 7,
-      [](void * count) { static_cast<std::atomic<int> *>(count)->fetch_add(1); }, &runs),
-    RCLRT_OK);
+  must(rclrt_executor_add_guard(
+    &program.executor, &guard, 7,
+    [](void * count) { static_cast<std::atomic<int> *>(count)->fetch_add(1); }, &runs));
   constexpr int kRuns = 500;
   std::atomic<bool> slept_through{false};
   std::thread other([&] {
@@ -300,7 +294,7 @@ int priority_in_effect()
 TEST(CriticalSection, is_left_at_the_priority_of_who_waits_for_it)
 {
   rclrt_posix posix{};
-  ASSERT_EQ(rclrt_posix_udp(&posix, "127.0.0.1", 1), RCLRT_OK);
+  must(rclrt_posix_udp(&posix, "127.0.0.1", 1));
   const rclrt_port & port = posix.port;
   const uint32_t token = port.enter(port.context);  // under SCHED_OTHER
   EXPECT_EQ(priority_in_effect(), 0);
