@@ -70,6 +70,7 @@ public:
   /// Whether it tells by itself when it listens.
   virtual bool tells() const { return false; }
 
+  void send(uint64_t address, const Bytes & message) override { transmit(address, message, {}); }
   void attach(uint64_t address, const std::shared_ptr<Session> & session) override;
   bool same_host(uint64_t a, uint64_t b) const override { return a == b; }
 

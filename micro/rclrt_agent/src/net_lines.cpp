@@ -66,6 +66,16 @@ Descriptor datagram_socket()
 {
   return Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
+
+// The client of an address of UdpLine: its host, then 16 bits of its port.
+sockaddr_in peer(uint64_t address)
+{
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(static_cast<uint32_t>(address >> 16U));
+  to.sin_port = htons(static_cast<uint16_t>(address));
+  return to;
+}
 }  // namespace
 
 UdpLine::UdpLine(Agent & agent, const NetOptions & options) : UdpLine(agent, datagram_socket(), 0)
@@ -120,10 +130,7 @@ void UdpLine::read(const std::vector<pollfd> & polled, TimePoint now)
 
 void UdpLine::transmit(uint64_t address, const Bytes & message, TimePoint)
 {
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_addr.s_addr = htonl(static_cast<uint32_t>(address >> 16U));
-  to.sin_port = htons(static_cast<uint16_t>(address));
+  const sockaddr_in to = peer(address);
   if (
     ::sendto(
       fd_.get(), message.data(), message.size(), MSG_NOSIGNAL,
@@ -132,11 +139,6 @@ void UdpLine::transmit(uint64_t address, const Bytes & message, TimePoint)
     failures_.fetch_add(1, std::memory_order_relaxed);
     blocked_.store(errno == EAGAIN, std::memory_order_relaxed);
   }
-}
-
-void UdpLine::send(uint64_t address, const Bytes & message)
-{
-  transmit(address, message, TimePoint{});
 }
 
 namespace
@@ -220,11 +222,8 @@ void DiscoveryLine::take(uint64_t address, View message, TimePoint)
   Locator where{host_, line_port_};
   if (host_ == INADDR_ANY) {  // the address from which the way to the client begins
     const Descriptor fd = datagram_socket();
-    sockaddr_in end{};
+    sockaddr_in end = peer(address);
     socklen_t size = sizeof(end);
-    end.sin_family = AF_INET;
-    end.sin_addr.s_addr = htonl(static_cast<uint32_t>(address >> 16U));
-    end.sin_port = htons(static_cast<uint16_t>(address));
     if (
       ::connect(fd.get(), reinterpret_cast<const sockaddr *>(&end), size) != 0 ||
       ::getsockname(fd.get(), reinterpret_cast<sockaddr *>(&end), &size) != 0) {
@@ -394,11 +393,6 @@ void TcpLine::transmit(uint64_t address, const Bytes & message, TimePoint)
   unsent.push_back(static_cast<uint8_t>(message.size() >> 8U));
   unsent.insert(unsent.end(), message.begin(), message.end());
   flush(&found->second);
-}
-
-void TcpLine::send(uint64_t address, const Bytes & message)
-{
-  transmit(address, message, TimePoint{});
 }
 
 void TcpLine::flush(Connection * connection)

@@ -31,7 +31,6 @@ public:
 
   uint16_t port() const { return port_; }
   std::string name() const override;
-  void send(uint64_t address, const Bytes & message) override;
   bool same_host(uint64_t a, uint64_t b) const override { return a >> 16U == b >> 16U; }
   std::string describe(uint64_t address) const override;
 
@@ -85,7 +84,6 @@ public:
 
   uint16_t port() const { return port_; }
   std::string name() const override;
-  void send(uint64_t address, const Bytes & message) override;
   bool same_host(uint64_t a, uint64_t b) const override;
   std::string describe(uint64_t address) const override;
 
