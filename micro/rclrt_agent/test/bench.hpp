@@ -390,22 +390,6 @@ struct AgentRig : Line
   std::function<void()> on_describe;  // in the middle of a greeting
 };
 
-// With a client that has greeted.
-struct GreetedRig : AgentRig
-{
-  explicit GreetedRig(const AgentOptions & options = {}, Backend * other = nullptr)
-  : AgentRig(options, other)
-  {
-    require(greet(1) == RCLRT_STATUS_OK, "the agent refuses the client");
-  }
-  // All that waits, without what comes of it.
-  void work_all()
-  {
-    while (agent.work(sessions.at(1))) {
-    }
-  }
-};
-
 inline Bytes good_bye()
 {
   rclrt_submessage sub{};
@@ -494,6 +478,38 @@ inline Bytes entity(uint16_t id, rclrt_object_kind kind, uint16_t parent, const 
   bytes.resize(writer.at);
   return bytes;
 }
+
+// With a client that has greeted.
+struct GreetedRig : AgentRig
+{
+  explicit GreetedRig(const AgentOptions & options = {}, Backend * other = nullptr)
+  : AgentRig(options, other)
+  {
+    require(greet(1) == RCLRT_STATUS_OK, "the agent refuses the client");
+  }
+  // The client's writers 0x005 and 0x015, of these topics.
+  void make_writers(const char * first, const char * second)
+  {
+    say(1, participants(1));
+    say(1, entity(0x003, RCLRT_PUBLISHER, 0x001, ""));
+    say(1, entity(0x005, RCLRT_DATAWRITER, 0x003, first));
+    say(1, entity(0x015, RCLRT_DATAWRITER, 0x003, second));
+    work_all();
+  }
+  // As the line does it. Returns the urgency of the job.
+  int post(const Bytes & submessage, uint8_t stream, uint16_t number)
+  {
+    const Bytes message =
+      write_message({RCLRT_SESSION_DEFAULT, stream, number, {}}, view_of(submessage));
+    return sessions.at(1)->post(view_of(message), now);
+  }
+  // All that waits, without what comes of it.
+  void work_all()
+  {
+    while (agent.work(sessions.at(1))) {
+    }
+  }
+};
 
 // What several threads send to one client, for tests of lines.
 inline Bytes number(uint16_t value)

@@ -132,15 +132,6 @@ std::vector<uint32_t> first_bytes(const std::vector<Bytes> & messages)
   return all;
 }
 
-std::vector<uint32_t> up_to(uint32_t count)
-{
-  std::vector<uint32_t> numbers;
-  for (uint32_t i = 0; i < count; ++i) {
-    numbers.push_back(i);
-  }
-  return numbers;
-}
-
 void try_lines(rclrt_framing framing, const rclrt_micro::SimLine::Faults & faults)
 {
   unsigned first = 1;

@@ -20,17 +20,30 @@ namespace
 {
 using namespace rclrt_agent_test;
 
-TEST(Dispatcher, what_an_urgent_message_leaves_behind_lets_others_pass)
+class Dispatcher : public ::testing::Test
 {
-  const auto context = rclrt_rcl::Context::make();
-  rclrt_rcl::NodeOptions node_options;
-  node_options.context = context;
-  const auto node = std::make_shared<rclrt_rcl::Node>("dispatcher", node_options);
-  rclrt_rcl::PreemptiveExecutorOptions options;
-  options.context = context;
-  options.max_threads = 1;
-  rclrt_rcl::PreemptiveExecutor executor(options);
+protected:
+  std::shared_ptr<rclrt_rcl::Node> make_node(const char * name) const
+  {
+    rclrt_rcl::NodeOptions options;
+    options.context = context;
+    return std::make_shared<rclrt_rcl::Node>(name, options);
+  }
+  rclrt_rcl::PreemptiveExecutorOptions threads(std::size_t count) const
+  {
+    rclrt_rcl::PreemptiveExecutorOptions options;
+    options.context = context;
+    options.max_threads = count;
+    return options;
+  }
 
+  const std::shared_ptr<rclrt_rcl::Context> context = rclrt_rcl::Context::make();
+  const std::shared_ptr<rclrt_rcl::Node> node = make_node("dispatcher");
+};
+
+TEST_F(Dispatcher, what_an_urgent_message_leaves_behind_lets_others_pass)
+{
+  rclrt_rcl::PreemptiveExecutor executor(threads(1));
   AgentOptions agent_options;
   agent_options.session.streams_say_urgency = true;
   GreetedRig rig(agent_options);
@@ -56,8 +69,7 @@ TEST(Dispatcher, what_an_urgent_message_leaves_behind_lets_others_pass)
   sub.id = RCLRT_HEARTBEAT;
   const Bytes any = rclrt_agent::write(sub);
   const auto post = [&](uint8_t stream, uint16_t number) {
-    const Bytes message = write_message({RCLRT_SESSION_DEFAULT, stream, number, {}}, view_of(any));
-    dispatcher(session, session->post(view_of(message), rig.now));
+    dispatcher(session, rig.post(any, stream, number));
   };
   for (uint16_t i = 0; i < 3; ++i) {
     post(0x01, i);
@@ -67,29 +79,17 @@ TEST(Dispatcher, what_an_urgent_message_leaves_behind_lets_others_pass)
   executor.spin();
   EXPECT_EQ(order, (std::vector<std::string>{"message", "other", "message", "message", "message"}));
 }
-TEST(Dispatcher, a_message_has_the_deadline_of_its_topic_from_when_it_came)
-{
-  const auto context = rclrt_rcl::Context::make();
-  rclrt_rcl::NodeOptions node_options;
-  node_options.context = context;
-  const auto node = std::make_shared<rclrt_rcl::Node>("dispatcher", node_options);
-  rclrt_rcl::PreemptiveExecutorOptions options;
-  options.context = context;
-  options.max_threads = 1;
-  rclrt_rcl::PreemptiveExecutor executor(options);
 
+TEST_F(Dispatcher, a_message_has_the_deadline_of_its_topic_from_when_it_came)
+{
+  rclrt_rcl::PreemptiveExecutor executor(threads(1));
   AgentOptions agent_options;
   agent_options.session.deadline_of = [](const std::string & topic) {
     return topic == "/imu" ? std::chrono::milliseconds(20) : std::chrono::milliseconds(0);
   };
   GreetedRig rig(agent_options);
   const auto session = rig.sessions[1];
-  rig.say(1, participants(1));
-  rig.say(1, entity(0x003, RCLRT_PUBLISHER, 0x001, ""));
-  rig.say(1, entity(0x005, RCLRT_DATAWRITER, 0x003, "rt/imu"));
-  rig.say(1, entity(0x015, RCLRT_DATAWRITER, 0x003, "rt/other"));
-  while (session->work()) {
-  }
+  rig.make_writers("rt/imu", "rt/other");
   std::vector<TimePoint> deadlines;
   rig.backend.on_write = [&] {
     deadlines.push_back(rclrt_core::deadline_to_publish());
@@ -101,9 +101,7 @@ TEST(Dispatcher, a_message_has_the_deadline_of_its_topic_from_when_it_came)
     *node, [](const std::shared_ptr<Session> & of) { return of->work(); });
   rig.now += std::chrono::milliseconds(3);
   for (const auto object : {uint16_t{0x015}, uint16_t{0x005}, uint16_t{0x015}}) {
-    const Bytes message =
-      write_message({RCLRT_SESSION_DEFAULT, 0, 0, {}}, view_of(data_for(object)));
-    dispatcher(session, session->post(view_of(message), rig.now));
+    dispatcher(session, rig.post(data_for(object), 0, 0));
   }
   executor.add_node(node);
   executor.spin();
@@ -114,18 +112,11 @@ TEST(Dispatcher, a_message_has_the_deadline_of_its_topic_from_when_it_came)
 
 // From a client of the agent to a node of ROS, which answers, and back to the client. Another executor has that node, so
 // the deadline can only go with the messages.
-TEST(Dispatcher, a_chain_of_a_client_goes_on_in_ros_and_back_with_its_deadline)
+TEST_F(Dispatcher, a_chain_of_a_client_goes_on_in_ros_and_back_with_its_deadline)
 {
   using builtin_interfaces::msg::Time;
-  const auto context = rclrt_rcl::Context::make();
-  rclrt_rcl::NodeOptions node_options;
-  node_options.context = context;
-  const auto node = std::make_shared<rclrt_rcl::Node>("agent", node_options);
-  const auto far_end = std::make_shared<rclrt_rcl::Node>("far_end", node_options);
-  rclrt_rcl::PreemptiveExecutorOptions options;
-  options.context = context;
-  options.max_threads = 2;
-  rclrt_rcl::PreemptiveExecutor executor(options), others(options);
+  const auto far_end = make_node("far_end");
+  rclrt_rcl::PreemptiveExecutor executor(threads(2)), others(threads(2));
   executor.add_node(node);
   others.add_node(far_end);
 

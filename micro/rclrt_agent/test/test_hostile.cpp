@@ -20,46 +20,36 @@ namespace
 {
 using namespace rclrt_agent_test;
 
-TEST(Hostile, a_client_that_says_good_bye_and_greets_at_once_gets_a_session_that_lives)
+TEST(Hostile, a_client_that_has_said_good_bye_and_greets_gets_a_session_that_lives)
 {
-  GreetedRig rig;
-  rig.now += std::chrono::milliseconds(100);
-  rig.say(1, good_bye());  // nobody has worked on it yet
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
-  rig.work();
-  ASSERT_EQ(rig.agent.report(rig.now).size(), 1U);
-  EXPECT_FALSE(rig.sessions[1]->ended());
-}
-
-TEST(Hostile, a_session_that_ends_in_the_middle_of_a_greeting_is_replaced)
-{
-  GreetedRig rig;
-  rig.now += std::chrono::milliseconds(100);
-  const auto before = rig.sessions[1];
-  rig.say(1, good_bye());
-  rig.on_describe = [&] {
-    rig.on_describe = {};
-    before->work();
+  // When the old session ends, seen from the greeting.
+  enum class Ends
+  {
+    kBefore,
+    kMeanwhile,
+    kAfter
   };
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
-  rig.work();
-  ASSERT_TRUE(before->ended());
-  ASSERT_EQ(rig.agent.report(rig.now).size(), 1U);
-  EXPECT_FALSE(rig.sessions[1]->ended());
-}
-
-TEST(Hostile, a_client_that_greets_while_it_is_being_ended_gets_a_session_that_lives)
-{
-  GreetedRig rig;
-  rig.say(1, good_bye());
-  const auto ended = rig.sessions[1];
-  ended->work();  // its answer is on its way, the agent has not removed it yet
-  ASSERT_TRUE(ended->ended());
-  ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
-  rig.work();
-  EXPECT_NE(rig.sessions[1], ended);
-  EXPECT_FALSE(rig.sessions[1]->ended());
-  EXPECT_EQ(rig.agent.report(rig.now).size(), 1U);
+  for (const auto when : {Ends::kBefore, Ends::kMeanwhile, Ends::kAfter}) {
+    SCOPED_TRACE(static_cast<int>(when));
+    GreetedRig rig;
+    rig.now += std::chrono::milliseconds(when == Ends::kBefore ? 0 : 100);
+    const auto before = rig.sessions[1];
+    rig.say(1, good_bye());
+    if (when == Ends::kBefore) {
+      before->work();  // its answer is on its way, the agent has not removed it yet
+    } else if (when == Ends::kMeanwhile) {
+      rig.on_describe = [&] {
+        rig.on_describe = {};
+        before->work();
+      };
+    }
+    ASSERT_EQ(rig.greet(1), RCLRT_STATUS_OK);
+    rig.work();
+    EXPECT_TRUE(before->ended() || when == Ends::kAfter);
+    EXPECT_TRUE(rig.sessions[1] != before || when == Ends::kAfter);
+    EXPECT_FALSE(rig.sessions[1]->ended());
+    EXPECT_EQ(rig.agent.report(rig.now).size(), 1U);
+  }
 }
 
 // Each message that waits is a heartbeat that releases the next, on streams of which each releases the next stream.

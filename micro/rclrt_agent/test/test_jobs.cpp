@@ -207,12 +207,7 @@ AgentOptions budgeted(double client)
 TEST(Jobs, beyond_the_budget_of_a_client_have_the_lowest_urgency_until_time_has_passed)
 {
   GreetedRig rig(budgeted(100));
-  const auto session = rig.sessions[1];
-  const auto post = [&](uint16_t number) {
-    const Bytes message =
-      write_message({RCLRT_SESSION_DEFAULT, 0x7F, number, {}}, view_of(data_for(0x15)));
-    return session->post(view_of(message), rig.now);
-  };
+  const auto post = [&](uint16_t number) { return rig.post(data_for(0x15), 0x7F, number); };
   uint16_t number = 0;
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(post(number++), 31) << "a tenth of a second's may come at once";
@@ -221,7 +216,7 @@ TEST(Jobs, beyond_the_budget_of_a_client_have_the_lowest_urgency_until_time_has_
   rig.now += std::chrono::milliseconds(10);
   EXPECT_EQ(post(number++), 31);
   EXPECT_EQ(post(number++), 0);
-  EXPECT_EQ(session->counters().over_budget, 2U);
+  EXPECT_EQ(rig.sessions[1]->counters().over_budget, 2U);
 }
 
 TEST(Jobs, beyond_the_budget_of_a_topic_have_the_lowest_urgency_and_others_of_the_client_have_not)
@@ -232,21 +227,13 @@ TEST(Jobs, beyond_the_budget_of_a_topic_have_the_lowest_urgency_and_others_of_th
   };
   GreetedRig rig(options);
   const auto session = rig.sessions[1];
-  rig.say(1, participants(1));
-  rig.say(1, entity(0x003, RCLRT_PUBLISHER, 0x001, ""));
-  rig.say(1, entity(0x005, RCLRT_DATAWRITER, 0x003, "rt/flood"));
-  rig.say(1, entity(0x015, RCLRT_DATAWRITER, 0x003, "rt/other"));
-  while (session->work()) {
-  }
+  rig.make_writers("rt/flood", "rt/other");
   const auto post = [&](uint16_t object, uint8_t stream, uint16_t number) {
-    const Bytes message =
-      write_message({RCLRT_SESSION_DEFAULT, stream, number, {}}, view_of(data_for(object)));
-    return session->post(view_of(message), rig.now);
+    return rig.post(data_for(object), stream, number);
   };
   (void)post(0x005, 0x7F, 0);  // its topic is known once a message was worked on
   (void)post(0x015, 0x7E, 0);
-  while (session->work()) {
-  }
+  rig.work_all();
   ASSERT_EQ(session->objects(), 4U);
   ASSERT_EQ(session->counters().refused, 0U);
   ASSERT_EQ(session->counters().written, 2U);

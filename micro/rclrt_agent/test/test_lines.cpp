@@ -285,16 +285,24 @@ TEST(Lines, of_what_another_thread_has_sent_the_line_looks_after_the_heartbeats)
   }
 }
 
+struct TcpRig
+{
+  explicit TcpRig(std::size_t connections) : line(agent, {"127.0.0.1", 0}, connections)
+  {
+    line.start();
+  }
+  rclrt_agent_test::MemoryBackend backend;
+  rclrt_agent::Agent agent{backend, {}, [this](const auto & session, int) { agent.work(session); }};
+  TcpLine line;
+};
+
 TEST(Lines, connections_on_which_nobody_greets_keep_no_client_out)
 {
-  rclrt_agent_test::MemoryBackend backend;
-  rclrt_agent::Agent agent(backend, {}, [&](const auto & session, int) { agent.work(session); });
-  TcpLine line(agent, {"127.0.0.1", 0}, 3);
-  line.start();
-  Client first(line);
+  TcpRig rig(3);
+  Client first(rig.line);
   ASSERT_EQ(first.greet(1), RCLRT_STATUS_OK);
-  const Client silent(line), too(line);
-  Client second(line);
+  const Client silent(rig.line), too(rig.line);
+  Client second(rig.line);
   EXPECT_EQ(second.greet(2), RCLRT_STATUS_OK);
   EXPECT_TRUE(first.ping()) << "a client that has greeted stays";
 }
@@ -359,17 +367,9 @@ private:
   rlimit before_{};
 };
 
-struct TcpRig
-{
-  TcpRig() { line.start(); }
-  rclrt_agent_test::MemoryBackend backend;
-  rclrt_agent::Agent agent{backend, {}, [this](const auto & session, int) { agent.work(session); }};
-  TcpLine line{agent, {"127.0.0.1", 0}, 8};
-};
-
 TEST(Lines, without_files_left_try_now_and_then)
 {
-  TcpRig rig;
+  TcpRig rig(8);
   Client first(rig.line);
   ASSERT_EQ(first.greet(1), RCLRT_STATUS_OK);
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -389,7 +389,7 @@ TEST(Lines, without_files_left_try_now_and_then)
 
 TEST(Lines, without_files_left_take_one_from_who_has_not_greeted)
 {
-  TcpRig rig;
+  TcpRig rig(8);
   const Client silent(rig.line);
   Client first(rig.line);
   ASSERT_EQ(first.greet(1), RCLRT_STATUS_OK);  // so the silent one is accepted, too

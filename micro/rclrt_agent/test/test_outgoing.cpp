@@ -38,7 +38,7 @@ Bytes data(uint8_t value, std::size_t size = 4)
 ///            acknack STREAM FIRST GAPS: the client says so. owe STREAM FIRST GAPS [asked]: it is to be told so
 ///            wait STREAM URGENCY: for room. reset keep, reset new
 ///            due MS, due never, size BYTES (of what went last), told N (that there is room), unacknowledged N,
-///            dropped N, too_long N, given_up N: so it is
+///            dropped N, too_long N, heartbeats N, given_up N: so it is
 ///            xN behind a part: so many times. Streams are hexadecimal.
 struct Scene
 {
@@ -203,6 +203,8 @@ private:
      [this](Words & words) { EXPECT_EQ(outgoing_.counters().dropped, next<uint64_t>(words)); }},
     {"too_long",
      [this](Words & words) { EXPECT_EQ(outgoing_.counters().too_long, next<uint64_t>(words)); }},
+    {"heartbeats",
+     [this](Words & words) { EXPECT_EQ(outgoing_.counters().heartbeats, next<uint64_t>(words)); }},
     {"given_up",
      [this](Words & words) { EXPECT_EQ(outgoing_.counters().given_up, next<uint64_t>(words)); }}};
 };
@@ -238,6 +240,12 @@ TEST(Outgoing, does_as_the_scenes_say)
      "due 150, at 150, go beat, due 230, at 230, go beat, "
      // Under way for long, but not for a round trip: one was repeated, one held up behind the gap.
      "at 1000, acknack 84 2 0, put 84 0 3, go 3, due 1040"},
+    {"heartbeats share a message and back off; after two in vain, what they ask about goes along",
+     "",
+     "put 84 0 1, put 88 0 2, go 1 2, due 100, at 100, go beat none, at 299, go none, at 300, "
+     "go beat none, at 699, go none, at 700, go beat 1 2 none, at 1499, go none, at 1500, "
+     "go beat 1 2 none, at 3099, go none, at 3100, go beat 1 2 none, at 5099, go none, at 5100, "
+     "go beat 1 2 none, at 7099, go none, at 7100, go beat 1 2 none, heartbeats 14"},
     {"only what is asked for is repeated, and once: the repeat cannot have arrived yet", "",
      "put 84 0 0, go 0, put 84 0 1, go 1, put 84 0 2, go 2, at 10, acknack 84 1 1, at 11, "
      "acknack 84 1 1, go 1, at 12, acknack 84 1 1, go none, at 30, acknack 84 3 0, "
@@ -256,6 +264,10 @@ TEST(Outgoing, does_as_the_scenes_say)
     {"fragments count as bytes until they are acknowledged, and leave nothing over", "bytes 1000",
      "put 81 1 1 980, go frag last, put 82 1 1, full 82 1 1, acknack 81 2 0, go 1, "
      "acknack 82 1 0, put 83 1 1 980, put 83 1 1"},
+    {"what is not acknowledged counts as bytes that wait: ten messages of 104", "bytes 1000",
+     "put 80 1 1 96, put 81 1 1 96, put 82 1 1 96, put 83 1 1 96, put 84 1 1 96, put 85 1 1 96, "
+     "put 86 1 1 96, put 87 1 1 96, put 88 1 1 96, put 89 1 1 96, go 1 1 1 1 1 1 1 1 1 1 none, "
+     "full 8a 1 1 96, acknack 80 1 0, put 80 1 1 96, full 80 1 1 96"},
     {"room in bytes is told to all streams, when it is acknowledged", "bytes 100",
      "put 81 1 1 92, wait 82 7, go 1, told 0, acknack 81 1 0, told 1"},
     {"messages of which a reset loses fragments are counted; a whole message goes again", "",
@@ -286,39 +298,6 @@ TEST(Outgoing, does_as_the_scenes_say)
   }
 }
 
-// What goes now: for data its first byte, for heartbeats -11, for nothing -100.
-int next(Outgoing & outgoing, TimePoint now = kBegin)
-{
-  Bytes message;
-  if (!outgoing.next(now, &message)) {
-    return -100;
-  }
-  return message.at(4) == RCLRT_DATA ? message.at(12) : -static_cast<int>(message.at(4));
-}
-
-TEST(Outgoing, heartbeats_back_off_and_share_a_message)
-{
-  Outgoing outgoing({});
-  outgoing.put(0x84, 0, data(1));
-  outgoing.put(0x88, 0, data(2));
-  next(outgoing), next(outgoing);
-  std::vector<long> times;
-  std::vector<std::vector<long>> again(3);
-  for (TimePoint now = kBegin; now < kBegin + std::chrono::seconds(8); now += milliseconds(10)) {
-    const int what = next(outgoing, now);
-    if (what == -RCLRT_HEARTBEAT) {
-      times.push_back((now - kBegin) / milliseconds(1));
-    } else if (what != -100) {
-      again.at(static_cast<std::size_t>(what)).push_back((now - kBegin) / milliseconds(1));
-    }
-  }
-  EXPECT_EQ(times, (std::vector<long>{100, 300, 700, 1500, 3100, 5100, 7100}));
-  EXPECT_EQ(outgoing.counters().heartbeats, 14U);
-  // After two in vain, what they ask about goes along.
-  EXPECT_EQ(again[1], (std::vector<long>{710, 1510, 3110, 5110, 7110}));
-  EXPECT_EQ(again[2], (std::vector<long>{720, 1520, 3120, 5120, 7120}));
-}
-
 TEST(Outgoing, best_effort_data_of_many_streams_that_nobody_fetches_is_bounded_in_bytes)
 {
   OutgoingOptions options;
@@ -338,22 +317,5 @@ TEST(Outgoing, best_effort_data_of_many_streams_that_nobody_fetches_is_bounded_i
   }
   EXPECT_LE(all, 2 * options.bytes + options.mtu);
   EXPECT_GT(all, options.bytes) << "the newest takes the place of older ones";
-}
-
-TEST(Outgoing, what_is_not_acknowledged_counts_as_bytes_that_wait)
-{
-  OutgoingOptions options;
-  options.bytes = 1000;
-  Outgoing outgoing(options);
-  unsigned taken = 0;
-  for (unsigned i = 0; i < 64; ++i) {
-    const auto stream = static_cast<uint8_t>(0x80 + i);
-    taken += outgoing.put(stream, 1, data(1, 96)) == Outgoing::Put::kTaken ? 1 : 0;
-    (void)next(outgoing);
-  }
-  EXPECT_EQ(taken, 10U) << "of 104 bytes each";
-  outgoing.on_acknack({1, 0, 0x80}, kBegin);
-  EXPECT_EQ(outgoing.put(0x80, 1, data(1, 96)), Outgoing::Put::kTaken);
-  EXPECT_EQ(outgoing.put(0x80, 1, data(1, 96)), Outgoing::Put::kFull);
 }
 }  // namespace
