@@ -50,50 +50,32 @@ TEST(CieGroupId, is_the_node_and_its_members_in_order)
 
 TEST(CieFile, each_policy_becomes_attributes_of_the_group)
 {
-  const std::string file =
-    "callback_groups:\n"
-    "  - id: /a@Subscription(/fifo)\n"
-    "    policy: SCHED_FIFO\n"
-    "    priority: 90\n"
-    "    affinity: [0, 1]\n"
-    "  - {id: /a@Subscription(/rr), policy: SCHED_RR, priority: 1}\n"
-    "  - {id: /a@Subscription(/other), policy: SCHED_OTHER, nice: -10}\n"
-    "  - {id: /a@Subscription(/batch), policy: SCHED_BATCH, nice: 10}\n"
-    "  - {id: /a@Subscription(/idle), policy: SCHED_IDLE, nice: 3}\n"
-    "  - {id: /a@Timer(5), policy: SCHED_DEADLINE, runtime: 5000000, deadline: 50000000,\n"
-    "     period: 100000000000}\n";
-  Configuration configuration = parsed(file);
-  EXPECT_EQ(
-    to_string(attributes_of(configuration, "/a@Subscription(/fifo)")),
-    "fifo, priority 90, cpu_affinity 0-1");
-  EXPECT_EQ(to_string(attributes_of(configuration, "/a@Subscription(/rr)")), "rr, priority 1");
-  EXPECT_EQ(to_string(attributes_of(configuration, "/a@Subscription(/other)")), "other, nice -10");
-  EXPECT_EQ(to_string(attributes_of(configuration, "/a@Subscription(/batch)")), "batch, nice 10");
-  EXPECT_EQ(to_string(attributes_of(configuration, "/a@Subscription(/idle)")), "idle");
-  EXPECT_EQ(
-    to_string(attributes_of(configuration, "/a@Timer(5)")),
-    "deadline, runtime 5000000 ns, deadline 50000000 ns, period 100000000000 ns");
-  EXPECT_TRUE(configuration.unmatched().empty());
-  EXPECT_TRUE(configuration.notes().empty());
-}
-
-TEST(CieFile, priority_without_nice_is_the_nice_value_as_it_used_to_be)
-{
-  const auto attributes = attributes_in(
-    "callback_groups: [{id: /a@Timer(5), policy: SCHED_OTHER, priority: -10}]", "/a@Timer(5)");
-  EXPECT_EQ(attributes.nice, -10);
-  EXPECT_EQ(attributes.priority, 0);
-}
-
-TEST(CieFile, what_a_template_leaves_behind_is_accepted)
-{
-  const auto attributes = attributes_in(
-    "callback_groups:\n"
-    "  - {id: /a@Timer(5), affinity: ~, policy: SCHED_FIFO, priority: 5, nice: 0}\n"
-    "  - {id: /a@Timer(6), affinity: [], policy: SCHED_OTHER, nice: 0, priority: 0, runtime: 0}\n"
-    "non_ros_threads:\n",
-    "/a@Timer(5)");
-  EXPECT_EQ(to_string(attributes), "fifo, priority 5");
+  const struct
+  {
+    const char * fields;
+    const char * expected;
+  } cases[] = {
+    {"policy: SCHED_FIFO, priority: 90, affinity: [0, 1]", "fifo, priority 90, cpu_affinity 0-1"},
+    {"policy: SCHED_RR, priority: 1", "rr, priority 1"},
+    {"policy: SCHED_OTHER, nice: -10", "other, nice -10"},
+    {"policy: SCHED_OTHER, priority: -10", "other, nice -10"},  // as it used to be
+    {"policy: SCHED_BATCH, nice: 10", "batch, nice 10"},
+    {"policy: SCHED_IDLE, nice: 3", "idle"},
+    {"policy: SCHED_DEADLINE, runtime: 5000000, deadline: 50000000, period: 100000000000",
+     "deadline, runtime 5000000 ns, deadline 50000000 ns, period 100000000000 ns"},
+    // What a template leaves behind:
+    {"affinity: ~, policy: SCHED_FIFO, priority: 5, nice: 0", "fifo, priority 5"},
+    {"affinity: [], policy: SCHED_OTHER, nice: 3, priority: 0, runtime: 0", "other, nice 3"},
+  };
+  for (const auto & c : cases) {
+    Configuration configuration = parsed(
+      std::string("callback_groups:\n  - {id: /a@Timer(5), ") + c.fields + "}\nnon_ros_threads:\n");
+    const auto attributes = attributes_of(configuration, "/a@Timer(5)");
+    EXPECT_EQ(to_string(attributes), c.expected);
+    EXPECT_GE(attributes.priority, 0) << "the nice value of an old file is no priority";
+    EXPECT_TRUE(configuration.unmatched().empty());
+    EXPECT_TRUE(configuration.notes().empty());
+  }
 }
 
 TEST(CieFile, order_and_waitables_in_an_id_do_not_matter)
