@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 from rclrt_analysis.bounds.effort import CALLBACK, spend
-from rclrt_analysis.bounds.taskset import Ints
+from rclrt_analysis.bounds.taskset import LIMIT, Ints
 
 MAX_ROUNDS = 100
 """How often the responses of equal priority may make each other longer."""
@@ -46,34 +46,21 @@ class Dag:
         """Sum of all execution times, ns."""
         return sum(self.wcet)
 
-    def longest_path(self) -> list[int]:
-        """Return the nodes of a longest path; the transport before each but the first counts."""
-        total: list[int] = []
-        came_from: list[int] = []
-        for node, earlier in enumerate(self.before):
-            best = max(earlier, key=lambda p: total[p], default=-1)
-            came_from.append(best)
-            total.append(self.wcet[node] + (total[best] + self.transport if best >= 0 else 0))
-        node = max(range(len(total)), key=lambda i: total[i], default=-1)
-        path = []
-        while node >= 0:
-            path.append(node)
-            node = came_from[node]
-        return path[::-1]
-
     @cached_property
     def length(self) -> int:
         """Length of the longest path, with its messages, ns."""
-        path = self.longest_path()
-        return sum(self.wcet[node] for node in path) + self.transport * max(0, len(path) - 1)
+        return self._longest(self.wcet)
 
     @cached_property
     def on_the_way(self) -> int:
         """How long messages are on their way on one path, at most, ns."""
-        hops: list[int] = []
-        for earlier in self.before:
-            hops.append(max((hops[p] + 1 for p in earlier), default=0))
-        return self.transport * max(hops, default=0)
+        return self._longest((0,) * len(self.wcet))
+
+    def _longest(self, costs: tuple[int, ...]) -> int:
+        ends: list[int] = []
+        for cost, earlier in zip(costs, self.before, strict=True):
+            ends.append(cost + max((ends[p] + self.transport for p in earlier), default=0))
+        return max(ends, default=0)
 
 
 def graham(dag: Dag, cores: int) -> int:
@@ -83,11 +70,10 @@ def graham(dag: Dag, cores: int) -> int:
 
 @dataclass(frozen=True)
 class DagTask:
-    """A DAG that is released again and again; deadline <= period, larger priority more urgent."""
+    """A DAG that is released again and again; larger priority more urgent."""
 
     dag: Dag
     period: int
-    deadline: int
     priority: int
     jitter: int = 0
     """It is released so late after its period began, at most, ns."""
@@ -108,7 +94,7 @@ class Stolen:
 def global_fp(
     tasks: Sequence[DagTask], cores: int, stolen: Stolen | None = None
 ) -> list[int | None]:
-    """Return response times under global preemptive fixed priority, ns; None for no bound.
+    """Return response times under global preemptive fixed priority, ns; None above the period.
 
     With p_i the cores that task i can use at once (as many as its DAG has nodes, m at most), a task
     does at most W_i(L, s) = N vol_i + min(vol_i, p_i (x - N T_i)) in a window of length L, where
@@ -138,44 +124,68 @@ def global_fp(
     stolen = stolen or Stolen()
     if len(tasks) == 1 and not stolen.cost:
         alone = graham(tasks[0].dag, cores)
-        return [alone if alone <= tasks[0].deadline - tasks[0].jitter else None]
+        return [alone if alone <= tasks[0].period - tasks[0].jitter else None]
     bounds: list[int | None] = [None] * len(tasks)
-    columns = (
-        [t.dag.volume for t in tasks],
-        [t.period for t in tasks],
-        [0 for _ in tasks],
-        [t.jitter for t in tasks],
-        # A subscription runs beside the rest of the job that has published: all nodes may.
-        [min(cores, len(t.dag.wcet)) for t in tasks],
-    )
-    volume, period, response, jitter, parallel = (
-        np.array(column, dtype=np.int64) for column in columns
-    )
+    response = [0] * len(tasks)
     carried = cores - 1 if all(t.dag.transport == 0 for t in tasks) else len(tasks)
     known: list[int] = []
     for priority in sorted({task.priority for task in tasks}, reverse=True):
         equal = [i for i, task in enumerate(tasks) if task.priority == priority]
-        found: dict[int, int | None] = {}
-        before: dict[int, int | None] = {}
         for _ in range(MAX_ROUNDS):
+            before = list(response)
             for i in equal:
-                of = np.array([j for j in (*known, *equal) if j != i], dtype=np.int64)
-                late = np.maximum(response[of] - volume[of] // parallel[of], 0)
-                each = np.arange(len(of))
-                others = Others(
-                    volume[of], period[of], jitter[of], late, parallel[of], each, carried
-                )
-                found[i] = _response(tasks[i], others, cores, stolen)
-                response[i] = found[i] or 0
-            if found == before or None in found.values():
+                of = [row(tasks[j], response[j], cores) for j in (*known, *equal) if j != i]
+                others = Others.of(of, range(len(of)), carried)
+                found = _response(tasks[i], others, cores, stolen)
+                if found is None:
+                    return bounds
+                response[i] = found
+            if response == before:
                 break
-            before = dict(found)
-        if found != before:
-            break
-        for i, bound in found.items():
-            bounds[i] = bound
+        else:
+            return bounds
+        for i in equal:
+            bounds[i] = response[i]
         known += equal
     return bounds
+
+
+def of_nodes(
+    number: int, tasks: Sequence[DagTask], bounds: Sequence[int], cores: int, stolen: Stolen
+) -> list[tuple[int, int]]:
+    """Return how long after its own release each node ends, and after that of its DAG, ns.
+
+    `bounds` are those of `global_fp`. A node that has come, and what is left of its DAG, wait for
+    cores like callbacks that nothing orders: so the bound of one callback holds, with the rest of
+    the DAG as one more task, of which one job comes. For let the window begin at the last instant
+    from the release of the DAG to that of the node at which a core had nothing of the DAG, or of
+    others as urgent, to do; if there is none, as for the DAG itself. From there on, while the node
+    does not run, all cores run such work, and the job before has ended. A node without work is as
+    in `global_fp`. And a node comes once those before it have ended.
+    """
+    task, bound = tasks[number], bounds[number]
+    dag, count = task.dag, len(task.dag.wcet)
+    if count == 1:
+        return [(bound, bound)]
+    above = [i for i, t in enumerate(tasks) if t.priority >= task.priority and i != number]
+    rows = [row(tasks[i], bounds[i], cores) for i in above]
+    carried = len(rows) if dag.transport else cores - 1
+    found: list[tuple[int, int]] = []
+    for own, cost, before in zip(dag.with_work.wcet, dag.wcet, dag.before, strict=True):
+        once = [dag.volume - cost, LIMIT, 0, 0, min(cores, count - 1)]
+        others = Others.of([*rows, once], range(len(rows) + 1), carried)
+        ended = _of_one(own, own - cost, others, cores, stolen, bound)
+        mine = bound if ended is None else ended
+        since = max((found[p][1] + dag.transport for p in before), default=0)
+        found.append((mine, min(bound, since + mine)))
+    return found
+
+
+def row(task: DagTask, response: int, cores: int) -> list[int]:
+    """Return a row of `Others`: a DAG that has ended after `response`."""
+    # A subscription runs beside the rest of the job that has published: all nodes may.
+    volume, parallel = task.dag.volume, min(cores, len(task.dag.wcet))
+    return [volume, task.period, task.jitter, max(0, response - volume // parallel), parallel]
 
 
 @dataclass(frozen=True)
@@ -197,6 +207,14 @@ class Others:
     first: Ints
     carried: int
     full: int = 0
+
+    @classmethod
+    def of(
+        cls, rows: list[list[int]], first: Sequence[int], carried: int, full: int = 0
+    ) -> "Others":
+        """Return them by rows of numbers."""
+        volume, period, jitter, late, parallel = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+        return cls(volume, period, jitter, late, parallel, np.array(first, np.int64), carried, full)
 
     def work(self, window: int, each: int | None) -> tuple[int, int, int]:
         """Return the most work in a window; no task does more than `each` on each of its cores.
@@ -243,13 +261,18 @@ class Others:
 
 
 def _response(task: DagTask, others: Others, cores: int, stolen: Stolen) -> int | None:
-    """Return the least r of the recurrence of `global_fp`, None if it is above the deadline."""
-    own = task.dag.with_work
+    """Return the least r of the recurrence of `global_fp`, None if it is above the period."""
+    own, limit = task.dag.with_work, task.period - task.jitter
     length, volume = own.length, own.volume + own.on_the_way
-    added = int(len(own.wcet) == 1 and task.dag.volume == 0)
-    spare = None if len(own.wcet) == 1 else length - volume
-    limit = task.deadline - task.jitter + added
-    found = least(lambda _: length, spare, others, cores, stolen, limit)
+    if len(own.wcet) == 1:
+        return _of_one(length, length - task.dag.volume, others, cores, stolen, limit)
+    return least(lambda _: length, length - volume, others, cores, stolen, limit)
+
+
+def _of_one(
+    own: int, added: int, others: Others, cores: int, stolen: Stolen, limit: int
+) -> int | None:
+    found = least(lambda _: own, None, others, cores, stolen, limit + added)
     return None if found is None else found - added
 
 

@@ -87,8 +87,7 @@ def response(tasks: TaskSet, cores: int) -> Ints | None:
     limit = tasks.deadline - tasks.jitter
     if np.any(limit < tasks.wcet):
         return None
-    of, late = of_timers(tasks), bool(tasks.jitter.any())
-    met = not late and is_sparse(tasks, cores)
+    of, met = of_timers(tasks), is_sparse(tasks, cores)
     found = limit.copy()
     for _ in range(max(2, MAX_NUMBERS // (10 * len(tasks) ** 2))):
         shorter = np.minimum(found, by_deadlines(of, found, cores, limit))
@@ -98,7 +97,7 @@ def response(tasks: TaskSet, cores: int) -> Ints | None:
         if np.array_equal(shorter, found):
             break
         found = shorter
-    return found if met or (not late and is_met_by_demand(tasks, cores)) else None
+    return found if met or is_met_by_demand(tasks, cores) else None
 
 
 def by_deadlines(of: Streams, known: Ints, cores: int, limit: Ints) -> Ints:
@@ -247,10 +246,9 @@ class _Windows:
 
 def is_sparse(tasks: TaskSet, cores: int) -> bool:
     """Return whether sum d_i <= m - (m - 1) max d_i, d_i = C_i / min(D_i, T_i)."""
-    if np.any(tasks.jitter):
-        raise ValueError("the density test knows no jitter")
     dense = tasks.wcet / np.minimum(tasks.deadline, tasks.period)
-    return bool(dense.sum() <= cores - (cores - 1) * dense.max(initial=0) - MARGIN)
+    most = cores - (cores - 1) * dense.max(initial=0) - MARGIN
+    return not np.any(tasks.jitter) and bool(dense.sum() <= most)
 
 
 def is_met_by_demand(tasks: TaskSet, cores: int) -> bool:
@@ -266,9 +264,7 @@ def is_met_by_demand(tasks: TaskSet, cores: int) -> bool:
     stretches are looked at.
     """
     room = cores - tasks.utilization
-    if np.any(tasks.jitter):
-        raise ValueError("the demand test knows no jitter")
-    if room < MARGIN:
+    if room < MARGIN or np.any(tasks.jitter):
         return False
     largest = np.sort(tasks.wcet)[::-1][: cores - 1].sum()
     late = float(((tasks.period - tasks.deadline) * tasks.wcet / tasks.period).sum())

@@ -69,29 +69,33 @@ def analyse_migrating(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local],
     stolen = dag.Stolen(overheads.stolen, overheads.window) if overheads.stolen else dag.Stolen()
     sources = "Bertogna07; Guan09; Melani15; Graham69"
     method = Method(f"global FP on {cores} cores", sources, ASSUMPTIONS)
-    found: dict[str, Local] = {}
-    tasks: list[dag.DagTask] = []
-    bounds: list[int] = []
-    numbers = _dags(unit)
-    every = [
-        dag.DagTask(
-            _dag(unit, members), members[0].period or 1,
-            min(members[0].deadline or 1, members[0].period or 1),
-            unit.urgency[members[0].name], members[0].jitter,
-        )
-        for members in numbers
-    ]  # fmt: skip
-    for task, members, bound in zip(
-        every, numbers, dag.global_fp(every, cores, stolen), strict=True
-    ):
-        if bound is not None:
-            tasks.append(task)
-            bounds.append(bound)
-            found.update((c.name, _local(unit, c, members[0], bound)) for c in members)
+    tasks, bounds, found = _of_dags(unit, stolen)
     if len(found) == len(unit.callbacks):
         return found, method
     more = _one_by_one(replace(unit, whole=found), arrivals, tasks, bounds, stolen)
     return {**more, **found}, replace(method, source=f"{sources}; Tindell94")
+
+
+def _of_dags(
+    unit: Unit, stolen: dag.Stolen
+) -> tuple[list[dag.DagTask], list[int], dict[str, Local]]:
+    """Return the DAGs that end before they come again, how long they take, and their callbacks."""
+    cores, numbers = len(unit.executors[0].cores), _dags(unit)
+    every = [
+        dag.DagTask(_dag(unit, members), members[0].period or 1,
+                    unit.urgency[members[0].name], members[0].jitter)
+        for members in numbers
+    ]  # fmt: skip
+    ends = zip(every, numbers, dag.global_fp(every, cores, stolen), strict=True)
+    bounded = [(task, members, end) for task, members, end in ends if end is not None]
+    tasks, bounds = [task for task, _, _ in bounded], [end for _, _, end in bounded]
+    found = {}
+    for i, (_, members, bound) in enumerate(bounded):
+        nodes = dag.of_nodes(i, tasks, bounds, cores, stolen)
+        for callback, (own, end) in zip(members, nodes, strict=True):
+            mine = min(bound, unit.woken(callback, own))
+            found[callback.name] = _local(unit, callback, members[0], mine, end)
+    return tasks, bounds, found
 
 
 def _one_by_one(
@@ -117,12 +121,7 @@ def _one_by_one(
     cores = len(unit.executors[0].cores)
     limit = GIVE_UP * unit.system.longest_period
     overheads = unit.system.overheads
-    volume = [task.dag.volume for task in tasks]
-    parallel = [min(cores, len(task.dag.wcet)) for task in tasks]
-    rows = [
-        [v, task.period, task.jitter, max(0, bound - v // p), p]
-        for task, v, p, bound in zip(tasks, volume, parallel, bounds, strict=True)
-    ]
+    rows = [dag.row(task, bound, cores) for task, bound in zip(tasks, bounds, strict=True)]
     carried = len(unit.callbacks) if overheads.transport or overheads.wake else cores - 1
     left = [c for c in unit.callbacks if c.name not in unit.whole]
     left.sort(key=lambda c: -unit.urgency[c.name])
@@ -300,9 +299,7 @@ def _others(
     carried: int,
 ) -> dag.Others:
     """Return how DAGs and callbacks interfere; what is not known yet responds at once."""
-    rows = list(dags)
-    first = list(range(len(rows)))
-    full = 0
+    rows, first, full = list(dags), list(range(len(dags))), 0
     for other in others:
         cost = other.wcet + unit.extra
         found = known.get(other.name, (cost, cost))
@@ -312,9 +309,7 @@ def _others(
         first.append(len(rows))
         after = max(0, found[0] - cost)
         rows += [[cost, stream.period, stream.jitter, after, 1] for stream in streams[other.name]]
-    volume, period, jitter, late, parallel = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-    firsts = np.array(first, dtype=np.int64)
-    return dag.Others(volume, period, jitter, late, parallel, firsts, carried, full)
+    return dag.Others.of(rows, first, carried, full)
 
 
 def _search(
@@ -365,14 +360,13 @@ def _as_local(unit: Unit, callback: Callback, streams: list[Stream], found: Foun
     return Local(actual, found[1] if timer else None, own=callback.wcet + unit.extra)
 
 
-def _local(unit: Unit, callback: Callback, timer: Callback, bound: int) -> Local:
-    """Return the bound of a callback: each may publish, and so release, as soon as it begins."""
-    is_timer = callback is timer
+def _local(unit: Unit, callback: Callback, timer: Callback, bound: int, end: int) -> Local:
+    """Return a bound; it ends `end` after the timer comes, and may publish once it begins."""
     period = timer.period or 1
-    late = timer.jitter + bound
+    late = timer.jitter + end
     return Local(
         bound,
-        late if is_timer else None,
+        late if callback is timer else None,
         own=callback.wcet + unit.extra,
         prefix={timer.name: late},
         output=Activation((Stream(period, late),), period + late),
@@ -403,7 +397,7 @@ def _edf(unit: Unit, arrivals: Arrivals) -> tuple[dict[str, Local], Method]:
     bounds = global_edf.response(tasks, cores) if due else None
     if bounds is not None:
         every = zip(unit.timers, bounds.tolist(), strict=True)
-        found = {c.name: _local(unit, c, c, bound) for c, bound in every}
+        found = {c.name: _local(unit, c, c, bound, bound) for c, bound in every}
         return found, Method(name, "Bertogna07; Goossens03; Bertogna05; Baruah07", ASSUMPTIONS)
     sources = "Bertogna07; Guan09; Spuri96; Tindell94; Devi08; Erickson10"
     return _by_deadlines(unit, arrivals), Method(name, sources, ASSUMPTIONS)
