@@ -92,6 +92,9 @@ void Watcher::step(int64_t now)
   for (auto & [path, source] : sources_) {
     records.clear();
     bool is_good = !source.is_spoilt && source.file.look();
+    // Its maker names the file before it writes the number: it may have been opened between.
+    source.executor = source.file.executor();
+    source.is_ours = source.file.is_of_this_process() && source.executor == executor_;
     std::unique_lock<PiMutex> lock(mutex_);
     if (is_good) {
       chains_.find_places(source, source.file.callbacks());
@@ -167,8 +170,6 @@ void Watcher::open(const std::string & path)
     return;
   }
   source.process = source.file.process();
-  source.executor = source.file.executor();
-  source.is_ours = source.file.is_of_this_process() && source.file.executor() == executor_;
   sources_.emplace(path, std::move(source));
 }
 

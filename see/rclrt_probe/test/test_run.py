@@ -21,7 +21,8 @@ TOLD = "rclrt: this program runs as without rclrt: "
 
 
 def start(program: Path | str, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
-    given = {**os.environ, "LD_PRELOAD": str(RUN), **variables}
+    # A sourced ROS 2 names the real rclcpp there.
+    given = {**os.environ, "LD_LIBRARY_PATH": "", "LD_PRELOAD": str(RUN), **variables}
     return subprocess.run(
         [program, *arguments], env=given, capture_output=True, text=True, timeout=60, check=False
     )
