@@ -26,7 +26,11 @@
  *   SLEEP_WHILE_HELD     a worker on somebody's list goes to sleep as an idle one
  *   END_WHILE_HELD       a worker on somebody's list ends
  *   COMES_FOR_EVER       with GIVES_WAY: a worker that has given way goes on counting as one that comes
+ *   NOBODY_LOOKS         with LEFT: nobody looks after jobs that were left to a worker
+ *   BACK_FOR_EVER        with LEFT: jobs are left to a worker whose short job has ended
  * GIVES_WAY is no mistake: workers give way to more urgent ones before they take a job; no wait returns early then.
+ * LEFT is no mistake: a worker may run a short job. Jobs may be left to it then, and the timer thread looks after them
+ * later (dispatch.cpp: is_taken_soon, Lane::look).
  * REENTRANT is no mistake: all jobs are of one reentrant group, or short ones that ask for nothing; else of one exclusive
  * group each.
  */
@@ -57,6 +61,8 @@ bit sleeping[WORKERS]; /* in the idle list */
 byte waker[WORKERS];   /* of one that is not in the idle list and not up yet */
 bit stopping;
 bit owed;              /* the last job came from the notifier that may be held up */
+byte soon_back = NOBODY; /* runs a short job */
+bit look;              /* the timer thread is to look */
 /* Not under the mutex: */
 byte word[WORKERS];
 bit in_kernel[WORKERS]; /* asleep in wait() */
@@ -106,6 +112,12 @@ inline wake_for(chosen)
 {
   chosen = NOBODY;
   if
+  :: soon_back != NOBODY && pending > 0 ->
+#ifndef NOBODY_LOOKS
+    look = 1
+#else
+    skip
+#endif
   :: waking < READY_GROUPS && sleeping[0] -> chosen = 0
   :: waking < READY_GROUPS && sleeping[1] -> chosen = 1
   :: else
@@ -209,12 +221,23 @@ proctype worker(byte me)
 asking:
   lock();
 asking_locked:
+#ifndef BACK_FOR_EVER
+  atomic {
+    if
+    :: soon_back == me -> soon_back = NOBODY
+    :: else
+    fi
+  };
+#endif
   /* Only the holder of the mutex sees the words it protects: its steps on them count as one. */
   atomic {
     if
     :: stopping -> goto ended
     :: !stopping && pending == 0 -> goto sleeping_down
     :: !stopping && pending > 0 -> pending-- /* pick */
+#ifdef LEFT
+    :: !stopping && pending > 0 -> pending--; soon_back = me
+#endif
     :: !stopping && pending > 0 && ways > 0 -> goto giving_way /* its last job was more urgent than this one */
     fi
   };
@@ -246,6 +269,7 @@ giving_way:
 
 sleeping_down:
   atomic {
+    assert(soon_back != me); /* nothing is left to one that sleeps */
     if
 #ifndef SLEEP_WHILE_HELD
     :: word[me] == AWAKE_AND_HELD ->
@@ -328,6 +352,27 @@ proctype notifier(byte jobs; bit may_be_held_up)
   od
 }
 
+/* The timer thread, 10 ms after a job was left to a worker. */
+proctype looker()
+{
+  bit may_be_held_up = 0;
+  bit spares_calls = 0;
+  byte chosen = NOBODY;
+  byte hurried = 0;
+end:
+  do
+  :: atomic {
+      look;
+      lock();
+      look = 0;
+      soon_back = NOBODY;
+      wake_for(chosen);
+      unlock()
+    };
+    wake_up(chosen)
+  od
+}
+
 /* Stops the engine: at any moment, or when nothing else can move. */
 proctype stopper()
 {
@@ -394,6 +439,9 @@ init
     run worker(1);
     run notifier(1, 1);
     run notifier(JOBS - 1, 0);
+#ifdef LEFT
+    run looker();
+#endif
     run stopper()
   }
 }

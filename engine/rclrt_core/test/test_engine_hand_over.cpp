@@ -395,6 +395,110 @@ TEST(ShortJobs, wait_for_no_job_that_takes_long_this_time)
     (std::set<std::string>{"60-60-70 x", "60-60-70 y", "60-60-70 z", "60-60-60.002 a"}));
 }
 
+/// Four CPUs, and six callbacks in groups of their own. Once a millisecond a thread releases one after the other, three
+/// microseconds apart; each takes eight. The first one takes 20 ms in the burst of `late`.
+struct Stream
+{
+  explicit Stream(const Burst::Change & change = {}, EngineOptions of_engine = pool(8))
+  : engine(std::move(of_engine), 4)
+  {
+    for (const std::string & name : names) {
+      CallbackOptions options = engine.callback_options(name, {});
+      if (change) {
+        change(options);
+      }
+      engine.add(options, [this, is_first = name == "a"] {
+        const TimePoint now = engine.sim.now();
+        const bool is_late = is_first && now >= late && now < late + milliseconds(1);
+        engine.sim.work(is_late ? Duration(milliseconds(20)) : microseconds(8));
+      });
+    }
+  }
+  /// Returns how many wake-ups the last of so many bursts took by then; `last` follows.
+  int64_t wakes(int64_t bursts, const std::function<void()> & last = {})
+  {
+    int64_t woken = 0;
+    lines = engine.run(bursts + 40, {}, [&] {
+      for (int64_t ms = 1; ms <= bursts; ++ms) {
+        engine.until(ms);
+        woken = -engine.sim.counts().wake;
+        for (const std::string & name : names) {
+          engine.notify(name);
+          engine.sim.work(microseconds(3));
+        }
+      }
+      engine.sim.sleep_until(at_ms(bursts) + microseconds(500));
+      woken += engine.sim.counts().wake;
+      if (last) {
+        last();
+      }
+    });
+    return woken;
+  }
+
+  const std::vector<std::string> names{"a", "b", "c", "d", "e", "f"};
+  EngineOnSim engine;
+  TimePoint late = kNever;
+  Lines lines;
+};
+
+TEST(ShortJobs, that_ask_for_nothing_are_left_to_a_thread_that_runs_one)
+{
+  const std::vector<std::pair<int64_t, Burst::Change>> rows{
+    {1, [](CallbackOptions &) {}},
+    {1, [](CallbackOptions & options) { options.attributes.cpu_affinity = CpuSet({1, 2, 3}); }},
+    {6,
+     [cpu = 0](CallbackOptions & options) mutable {
+       options.attributes.cpu_affinity = CpuSet({cpu = cpu % 3 + 1});
+     }},
+    {6, [](CallbackOptions & options) { options.attributes = fifo(5); }},
+    {6, [](CallbackOptions & options) { options.queue_priority = 5; }},
+    {6, [](CallbackOptions & options) { options.relative_deadline = milliseconds(5); }}};
+  for (const auto & row : rows) {
+    EXPECT_EQ(Stream(row.second).wakes(260), row.first);
+  }
+  EXPECT_EQ(Stream().wakes(250), 6);  // not long enough
+  Stream under_fifo;
+  under_fifo.engine.spinner = fifo(5);
+  EXPECT_EQ(under_fifo.wakes(260), 6);
+}
+
+TEST(ShortJobs, that_are_left_to_a_thread_do_not_wait_for_it_when_it_is_held_up)
+{
+  // When the second job of the burst begins, in ms: the timer thread looks within 10 ms.
+  const auto begins = [](const Lines & lines) {
+    const auto is_it = [](const std::string & line) {
+      return line.rfind("300.003-", 0) == 0 && line.back() == 'b';
+    };
+    return std::stod(std::find_if(lines.begin(), lines.end(), is_it)->substr(8));
+  };
+  const auto add_timer = [](Stream & stream) {  // a thread covers it from 301 on
+    stream.engine.add_timer(stream.engine.callback_options("tick", {}), every_ms(15));
+  };
+  const auto notify = [](Stream & stream) { stream.engine.notify("b"); };
+  EngineOptions looking = pool(8);
+  looking.waiting.kind = Waiting::kAdaptive;  // without the alarm of the timer thread
+  using Step = std::function<void(Stream &)>;
+  const std::vector<std::tuple<double, EngineOptions, Step, Step>> rows{
+    {306.006, pool(8), {}, {}},
+    {306.006, pool(8), add_timer, {}},
+    {300.5, pool(8), {}, notify},
+    {300.003, looking, {}, {}}};
+  for (const auto & [expected, options, before, after] : rows) {
+    Stream stream({}, options);
+    stream.late = at_ms(300);
+    if (before) {
+      before(stream);
+    }
+    stream.wakes(300, [&, then = after] { then ? then(stream) : void(); });
+    EXPECT_EQ(begins(stream.lines), expected);
+  }
+  // Then none is left to a job of that callback.
+  Stream stream;
+  stream.late = at_ms(300);
+  EXPECT_EQ(stream.wakes(322), 2);
+}
+
 TEST(ShortJobs, get_all_cpus_where_one_does_not_suffice)
 {
   EngineOnSim engine(pool(8), 2);

@@ -66,6 +66,8 @@ public:
 
   /// The oldest job, but for its priority. Not empty.
   const Job & front() const noexcept { return runs_[first_]; }
+  /// What the newest jobs have, but for their numbers. Not empty.
+  const Job & newest() const noexcept { return run(used_ - 1); }
   /// The earliest deadline of all jobs that wait; not empty.
   TimePoint earliest_deadline() const noexcept
   {
@@ -139,6 +141,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   bool told_of_cpus = false;  // that some of its CPUs are left out
   /// How many jobs more are measured: one has lost its CPU (see Platform::start_meter()).
   uint8_t measured_jobs = 0;
+  uint8_t prompt_jobs = 0;  // that it ran since one took longer than kPrompt; it stays at 255
+  static constexpr Duration kPrompt = std::chrono::microseconds(200);
   /// How long its jobs took of late, at most 1 ms: see is_short().
   static constexpr uint32_t kLongestUsual_ns = 1'000'000;
   uint32_t usual_ns = kLongestUsual_ns;
@@ -195,6 +199,8 @@ struct CallbackNode final : Callback, std::enable_shared_from_this<CallbackNode>
   }
   void keep_usual(Duration took) noexcept
   {
+    prompt_jobs =
+      took > kPrompt ? uint8_t{0} : static_cast<uint8_t>(std::min(prompt_jobs + 1, UINT8_MAX));
     const int64_t before_ns = usual_ns;
     // A job that has lost its CPU says little about the next ones.
     const int64_t most_ns = std::min<int64_t>(2 * before_ns + 1000, kLongestUsual_ns);

@@ -102,6 +102,30 @@ bool enough_are_coming(const Lane & lane, const CallbackNode & callback) noexcep
   return able > 0 && able >= waiting;
 }
 
+// What so many short jobs take is worth a wake-up.
+constexpr int64_t kWorthWaking_ns = 50'000;
+constexpr Duration kToLook = std::chrono::milliseconds(10);
+
+// Whether its jobs are of the fair class, and nothing says that one of them is more urgent than another.
+bool asks_for_nothing(const CallbackNode & callback) noexcept
+{
+  return callback.attributes->asked.scheduling_policy == SchedulingPolicy::kUnchanged &&
+         callback.attributes->level < kFirstStrictLevel && callback.priority == 0 &&
+         callback.is_short();
+}
+
+// Whether a thread that runs a short job will take this one sooner than a thread that sleeps. If that job blocks, which
+// the last 255 of its callback did not, the timer thread looks.
+bool is_taken_soon(const Lane & lane, const CallbackNode & callback) noexcept
+{
+  const Worker * const runner = lane.soon_back;
+  return runner && lane.clocks->alarm.is_used() && asks_for_nothing(callback) &&
+         same_cpus(callback.demand(), runner->job_demand) &&
+         callback.backlog.earliest_deadline() == kNever &&
+         callback.backlog.newest().ready - runner->job.ready <= CallbackNode::kPrompt &&
+         static_cast<int64_t>(lane.ready.size()) * callback.usual_ns <= kWorthWaking_ns;
+}
+
 // Wake a sleeper, unless enough are coming. A reentrant group may have more work than one: whoever takes a job
 // sends for the next.
 bool wake_one(Lane & lane, const CallbackNode & callback, Section & section) noexcept
@@ -115,6 +139,10 @@ bool wake_one(Lane & lane, const CallbackNode & callback, Section & section) noe
     if (lane.spinner && lane.spinner->callback) {
       lend(*lane.spinner, section);
     }
+    return false;
+  }
+  if (is_taken_soon(lane, callback)) {
+    lane.clocks->look_by(callback.backlog.newest().ready + kToLook, section);
     return false;
   }
   if (enough_are_coming(lane, callback)) {
@@ -254,9 +282,20 @@ CallbackNode * Lane::next_for(const Worker & worker) noexcept
   return queue ? &queue->first() : nullptr;
 }
 
-void Lane::taken(Section & section) noexcept
+void Lane::look(Section & section) noexcept
+{
+  soon_back = nullptr;
+  if (!ready.empty()) {
+    send_for(*this, ready.begin()->first(), section);
+  }
+}
+
+void Lane::taken(Worker & taker, Section & section) noexcept
 {
   ++running;
+  if (asks_for_nothing(*taker.callback) && taker.callback->prompt_jobs == UINT8_MAX) {
+    soon_back = &taker;
+  }
   give_back_by_coming(*this, section);
   if (ready.empty()) {
     return;
@@ -294,6 +333,9 @@ void Lane::ended(Worker & worker, Section & section) noexcept
 {
   if (worker.lane) {
     --worker.lane->running;
+    if (worker.lane->soon_back == &worker) {
+      worker.lane->soon_back = nullptr;
+    }
   } else if (Lane * const lane = std::exchange(worker.place, nullptr)) {
     --lane->running;
     lane->has_courier = false;

@@ -8,6 +8,9 @@
 /// Rules, kept by every function:
 /// - as many threads are coming as there are groups with work, or one for each CPU; for short jobs one that suffices is
 ///   enough: it sends for the next when it takes a job, and has often run several before that one arrives;
+/// - for short jobs that ask for nothing, up to 50 us of them, a thread that runs such a job is enough, if none of the last
+///   255 of its callback took more than 200 us. If this one does, the next release sends for another thread; if none comes,
+///   the timer thread does so, 10 ms after the release (look());
 /// - for each of the most urgent of these groups a thread comes that suffices for it;
 /// - a job is bound to a thread only when that thread asks (next_for()), so the most urgent goes first however
 ///   late it came;
@@ -56,8 +59,10 @@ struct Lane
   Workers coming;  // taken from sleep and not yet asking for work, or held
   Worker * spinner = nullptr;   // the one thread of the priority_events model, while it spins
   std::size_t parallelism = 0;  // of all its groups together
-  std::size_t running = 0;      // threads that run a job of it, the courier included
-  bool has_courier = false;     // the courier is one of them: it takes the place of a thread
+  Worker * soon_back =
+    nullptr;  // runs a short job that asks for nothing: the last one to take such a job
+  std::size_t running = 0;   // threads that run a job of it, the courier included
+  bool has_courier = false;  // the courier is one of them: it takes the place of a thread
   Arrivals arrivals;
   /// The sleeper that looks for work, or else the last one to lie down. Its gaps count.
   Worker * lookout = nullptr;
@@ -89,7 +94,9 @@ struct Lane
   /// The callback whose job the worker, which is of this lane, runs next; null: none.
   CallbackNode * next_for(const Worker & worker) noexcept;
   /// A worker of this lane has taken a job.
-  void taken(Section & section) noexcept;
+  void taken(Worker & taker, Section & section) noexcept;
+  /// By the timer thread: a thread on which jobs depend may have been held up by the job that it runs.
+  void look(Section & section) noexcept;
   /// The courier has taken one: it has the place of a thread of the lane until that job has ended.
   void taken_by(Worker & courier) noexcept;
   /// A worker of any lane, or the courier, has ended its job.

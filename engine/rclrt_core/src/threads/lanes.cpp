@@ -89,6 +89,15 @@ void Lanes::set_visitor(Worker * visitor) noexcept
   }
 }
 
+void Lanes::look(Section & section) noexcept
+{
+  if (clocks_.ends_look()) {
+    for (Lane & lane : all_) {
+      lane.look(section);
+    }
+  }
+}
+
 CallbackNode * Lanes::next_before(uint64_t sequence) noexcept
 {
   CallbackNode * best = nullptr;

@@ -43,6 +43,8 @@ public:
 
   /// The thread of the user that runs jobs of all lanes; null: none.
   void set_visitor(Worker * visitor) noexcept;
+  /// By the timer thread, in case a look is due.
+  void look(Section & section) noexcept;
   /// What the visitor is to take: the most urgent of all lanes, among jobs released before this number. O(n) in the
   /// waiting callbacks.
   CallbackNode * next_before(uint64_t sequence) noexcept;

@@ -158,7 +158,7 @@ void Engine::Impl::handle_exception(const Callback & callback) noexcept
 bool Engine::Impl::execute(Worker & worker, Section & section) noexcept
 {
   if (worker.lane) {
-    worker.lane->taken(section);
+    worker.lane->taken(worker, section);
   }
   if (worker.callback->budget) {
     budgets.begin(worker, section);
@@ -300,6 +300,7 @@ void Engine::Impl::work(Worker & worker) noexcept
       }
       if (releases && clocks.alarm.is_used()) {
         if (!life.is_stopped()) {
+          lanes.look(section);
           clocks.alarm.decide(clocks.next_release());
         }
         section.set(clocks.alarm);

@@ -81,7 +81,7 @@ bool TimerClocks::drive_simulated_timers() const noexcept
 
 TimePoint TimerClocks::next_release() const noexcept
 {
-  TimePoint next = kNever;
+  TimePoint next = look_;
   TimerQueue & queue = all_[kSteadyClock]->queue;
   const auto any = [](const TimerNode &) { return true; };
   std::size_t looked_at = 0;
@@ -89,7 +89,7 @@ TimePoint TimerClocks::next_release() const noexcept
     return ++looked_at == kMaxLook || !comes_with_another(timer, queue);
   };
   if (const TimerNode * const timer = queue.find(INT64_MAX, kMaxLook, comes_alone)) {
-    next = time_point_of(timer->next_ns);
+    next = std::min(next, time_point_of(timer->next_ns));
   }
   if (const TimerNode * const covered = queue.find_covered(INT64_MAX, 1, any)) {
     next = std::min(next, latest_release(*covered));
@@ -106,6 +106,22 @@ void TimerClocks::look_again(Section & section) noexcept
 {
   alarm.no_later_than(next_release());
   section.set(alarm);
+}
+
+void TimerClocks::look_by(TimePoint time, Section & section) noexcept
+{
+  if (time < look_) {
+    look_ = time;
+    alarm.no_later_than(time);
+    section.set(alarm);
+  }
+}
+
+bool TimerClocks::ends_look() noexcept
+{
+  const bool is_due = look_ <= platform_.now();
+  look_ = is_due ? kNever : look_;
+  return is_due;
 }
 
 TimerNode * TimerClocks::to_cover(
@@ -135,8 +151,11 @@ void TimerClocks::cover(Worker & worker, TimerNode & timer, Section & section) n
   ++worker.lane->covering;
   // Between messages it will be taken from its sleep again, and the alarm is needed before the release.
   if (worker.ran_timer && nanoseconds_of(alarm.decided()) <= timer.next_ns) {
-    alarm.decide(next_release());
-    section.set(alarm);
+    const TimePoint next = next_release();
+    if (next != alarm.decided()) {  // not only for a look
+      alarm.decide(next);
+      section.set(alarm);
+    }
   }
 }
 

@@ -164,6 +164,10 @@ public:
   TimePoint next_release() const noexcept;
   /// The alarm goes off then at the latest: what was covered, or came with what was covered, may have to be looked after.
   void look_again(Section & section) noexcept;
+  /// The timer thread looks at the lanes then at the latest: see Lane::look().
+  void look_by(TimePoint time, Section & section) noexcept;
+  /// By the timer thread: whether it is to look by now, which it does.
+  bool ends_look() noexcept;
 
   /// The timer that this worker is to cover, now that it has nothing to do; null: none. One for each CPU are covered in a
   /// lane, but no short one that comes with another. `may_change`: also one for which it must have something else. Looks at
@@ -184,6 +188,7 @@ public:
 
 private:
   Platform & platform_;
+  TimePoint look_ = kNever;  ///< at the lanes
   std::vector<std::unique_ptr<ClockState>> all_;
 };
 
