@@ -5,6 +5,7 @@
 import errno
 import hashlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -56,7 +57,17 @@ for line in sys.stdin:
         call(name)
         print(flush=True)
         while True: pass
-    if name.startswith("rename "):
+    if name == "daemon":
+        import os
+        if os.fork() == 0:
+            if os.fork() == 0:
+                call("orphan")
+                sys.stdin.read()
+            os._exit(0)
+        os.wait()
+        while "orphan" not in (open(f"/proc/{p}/comm").read().strip() for p in os.listdir("/proc")
+                               if p.isdecimal() and os.path.exists(f"/proc/{p}/comm")): pass
+    elif name.startswith("rename "):
         waits[-1]["name"] = name.split()[1]
         waits[-1]["wait"].release()
         waits[-1]["done"].acquire()
@@ -232,6 +243,31 @@ def test_a_thread_does_not_keep_what_it_has_from_the_thread_that_started_it(
     one.give_back()
     assert victim.now("second") == ("other", NICE, ranges(CPUS))
     assert victim.now("early") == ("other", NICE, str(CPUS[0]))
+
+
+@gives_nice_back
+@pytest.mark.parametrize("ends", [False, True])
+def test_nor_does_a_daemon_whose_parent_has_ended(
+    tmp_path: Path, victims: Callable[..., Victim], ends: bool
+) -> None:
+    arrivals, victim = Arrivals(), victims()
+    entry = "{scheduling_policy: batch, nice: 3}"
+    one, _ = keeper(
+        written(tmp_path, f"{HEAD}      non_ros_threads: {{victim/victim: {entry}}}\n"),
+        parents=arrivals.parents,
+    )
+    one.sweep()
+    victim.say("daemon")
+    arrivals.drain()
+    if not arrivals.heard:
+        pytest.skip("the kernel does not tell of new processes here")
+    parent_of = arrivals.parents
+    orphan = next(one for one in parent_of if parent_of.get(parent_of[one]) == victim.child.pid)
+    (thread,) = threads_of(orphan)
+    assert (thread.policy, thread.priority) == ("batch", 3)
+    one.give_back() if ends else one.sweep()
+    (thread,) = threads_of(orphan)
+    assert (thread.policy, thread.priority) == ("other", NICE)
 
 
 @gives_nice_back
@@ -411,13 +447,19 @@ def test_threads_take_every_cpu_if_each_can_have_one_of_its_own(
 
 @pytest.mark.parametrize(
     ("runtime", "limit", "is_without"),
-    [("950000", "unlimited", False), ("-1", "unlimited", True), ("-1", "200000", False)],
+    [
+        ("950000", "unlimited", False),
+        ("-1", "unlimited", True),
+        ("1000000", "unlimited", True),
+        ("-1", "200000", False),
+    ],
 )
 def test_without_throttling_a_limit_of_the_process_is_the_guard(
     tmp_path: Path, runtime: str, limit: str, is_without: bool
 ) -> None:
     (tmp_path / "sys/kernel").mkdir(parents=True)
     (tmp_path / "sys/kernel/sched_rt_runtime_us").write_text(f"{runtime}\n")
+    (tmp_path / "sys/kernel/sched_rt_period_us").write_text("1000000\n")
     (tmp_path / "5").mkdir()
     (tmp_path / "5/limits").write_text(f"Max realtime timeout      {limit}            x   us\n")
     assert without_guard(tmp_path, 5) == is_without
@@ -477,6 +519,55 @@ def test_a_thread_that_does_not_sleep_gets_no_real_time_policy_if_it_takes_every
         assert spinner.now("spin")[:2] == ("other", NICE)
     one.give_back()
     assert victim.now("recvUC")[0] == spinner.now("spin")[0] == "other"
+
+
+def test_reservations_that_the_kernel_does_not_limit_are_refused(
+    tmp_path: Path, victims: Callable[..., Victim]
+) -> None:
+    victims("recvUC", "recv2")
+    entry = "{scheduling_policy: deadline, runtime: 5ms, deadline: 10ms, period: 10ms}"
+    path = written(tmp_path, f"{HEAD}      non_ros_threads: {{victim/recv*: {entry}}}\n")
+    (tmp_path / "sys/kernel").mkdir(parents=True)
+    for place in PROC.iterdir():
+        if place.name.isdecimal():
+            (tmp_path / place.name).symlink_to(place)
+    (tmp_path / "sys/kernel/sched_rt_period_us").write_text("1000000\n")
+    asked: list[helper.Request] = []
+    for runtime, count in ((950000, 2), (-1, 1)):
+        (tmp_path / "sys/kernel/sched_rt_runtime_us").write_text(f"{runtime}\n")
+        told: list[str] = []
+        one = Keeper(
+            read_entries(path)[0], None, lambda request: asked.append(request) or 0, told.append,
+            proc=tmp_path, cpus=frozenset(CPUS[:1]),
+        )  # fmt: skip
+        asked.clear()
+        one.sweep()
+        assert len(asked) == count and one.refused == 2 - count
+        assert ("reserves all time of the CPUs" in " ".join(told)) == (count == 1)
+
+
+@pytest.mark.parametrize("changes", ["{scheduling_policy: rr, priority: 1}", "{cpu_affinity: [0]}"])
+def test_urgent_threads_that_nobody_has_changed_count_too(
+    tmp_path: Path, victims: Callable[..., Victim], changes: str
+) -> None:
+    fifo, spin = victims("spin"), victims("spin")
+    try:
+        numbers = [one.thread("spin").number for one in (fifo, spin)]
+        for number in numbers[: 1 if "policy" in changes else 2]:
+            resource.prlimit(number, resource.RLIMIT_RTTIME, (2_000_000, 2_000_000))
+            os.sched_setaffinity(number, CPUS[-1:])
+            os.sched_setscheduler(number, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        pytest.skip("no permission for SCHED_FIFO (RLIMIT_RTPRIO)")
+    text = f"{HEAD}      non_ros_threads: {{python*/spin: {changes}, spin: {changes}}}\n"
+    asked: list[helper.Request] = []
+    one = Keeper(
+        read_entries(written(tmp_path, text))[0], None, lambda request: asked.append(request) or 0,
+        lambda _: None, cpus=frozenset(CPUS), ours=(fifo.child.pid,),
+    )  # fmt: skip
+    one.sweep()
+    fifo.child.kill()
+    assert not asked and one.refused == 1
 
 
 def test_what_could_not_be_given_back_is_refused(

@@ -7,8 +7,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from rclrt_tools.apply import helper
 from rclrt_tools.apply.entries import Entry, merged
@@ -18,6 +19,8 @@ from rclrt_tools.apply.machine import (
     limit_of,
     look,
     take_every_cpu,
+    throttles,
+    urgent_threads,
     without_guard,
 )
 from rclrt_tools.apply.parts import (
@@ -90,6 +93,7 @@ class Keeper:
     tell: Takes what a user should know.
     explain: Takes what each thread gets, and why.
     ours: Processes that are left alone.
+    parents: Which process has started which, also after its parent has ended.
     """
 
     def __init__(
@@ -104,6 +108,7 @@ class Keeper:
         allow_starving: bool = False,
         cpus: frozenset[int] | None = None,
         ours: Collection[int] = (),
+        parents: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self.held: dict[Target, Held] = {}
         self.refused = 0
@@ -118,15 +123,20 @@ class Keeper:
         self._allow = allow_starving
         self._cpus = online() if cpus is None else cpus
         self._ours = ours
+        self._parents = parents
         self._decided: dict[Target, dict[str, Part]] = {}
         self._told: set[object] = set()
         self._matched: set[Entry] = set()
         self._sleepless = Sleepless(proc)
+        self._others: list[Target] = []  # urgent threads that we have not changed
+        self._urgent: set[Target] = (
+            set()
+        )  # that get other CPUs, and have such a policy by themselves
 
     @property
     def watches(self) -> bool:
         """Return whether threads have to be looked at again even if none comes."""
-        return bool(self.refused) or any(_is_urgent(one.given) for one in self.held.values())
+        return bool(self.refused) or any(map(self._is_urgent, self.held.values()))
 
     def sweep(self) -> None:
         """Give what the file says to those that are new; take it back where it is no more said.
@@ -136,10 +146,9 @@ class Keeper:
         """
         count = len(self.held)
         self._guard()
-        near = {one.target.process for one in self.held.values() if one.target.process}
         new: list[tuple[Held, dict[str, Entry]]] = []
         decided: dict[Target, dict[str, Part]] = {}
-        for target, entries in look(self._proc, self._entries, near, self._ours):
+        for target, entries in look(self._proc, self._entries, self._near(), self._ours):
             self._matched.update(entries)
             try:
                 one, said = self._decide(target, entries)
@@ -174,11 +183,9 @@ class Keeper:
         """Give back what all of them had that still run."""
         # Else another process with the number of one that has ended would count as the same.
         self.held = {target: one for target, one in self.held.items() if self._lives(target)}
-        near = {one.target.process for one in self.held.values() if one.target.process}
-        if near:
-            for target, _ in look(self._proc, (), near, self._ours):
-                if target not in self.held:
-                    self._undo_inherited(target)
+        for target, _ in look(self._proc, (), self._near(), self._ours) if self.held else ():
+            if target not in self.held:
+                self._undo_inherited(target)
         for one in list(self.held.values()):
             self._return(one)
         if self._store:
@@ -213,16 +220,38 @@ class Keeper:
                 said[key] = (part, said[key][1])
             if not part.holds(now):
                 before[key], given[key] = now, part
+        if (
+            "cpus" in given
+            and not target.is_interrupt
+            and KINDS["policy"].of(target, self._proc).name in URGENT
+        ):
+            self._urgent.add(target)
         return Held(target, 0, before, given), said
+
+    def _line(self, process: int, parent: int) -> Iterator[int]:
+        """Yield a process, its parent, and whoever started them, as far as that is known."""
+        yield process
+        yield parent
+        for _ in range(32):
+            process = self._parents.get(process, 0)
+            if not process:
+                break
+            yield process
+
+    def _near(self) -> Callable[[int, int], bool]:
+        """Return whether threads of a process may have begun with what we gave others."""
+        held = {one.target.process for one in self.held.values() if one.target.process}
+        return lambda process, parent: any(one in held for one in self._line(process, parent))
 
     def _origin(self, target: Target, part: Part) -> Part:
         """Return what a thread would have, had it not begun with what we gave its creator."""
+        line = set(self._line(target.process, target.parent))
         for one in self.held.values():
             gave = one.given.get(part.key)
             if (
                 gave
                 and target.born >= one.since
-                and one.target.process in (target.process, target.parent)
+                and one.target.process in line
                 and one.target != target
                 and gave.holds(part, exactly=False)
             ):
@@ -244,41 +273,52 @@ class Keeper:
     ) -> list[tuple[Held, dict[str, Entry]]]:
         """Return those that may get what they are to get."""
         self.refused = 0
-        urgent = [one for one, _ in new if _is_urgent(one.given)]
-        if self._allow or not urgent:
+        urgent = [one for one, _ in new if self._is_urgent(one)]
+        reserved = [one for one, _ in new if _reserves(one)]
+        if self._allow or not (urgent or reserved):
             return new
         bad: dict[Target, str] = {}
+        off = "(kernel.sched_rt_runtime_us is off): sysctl kernel.sched_rt_runtime_us=950000"
         for one in urgent:
-            if without_guard(self._proc, one.target.process):
-                bad[one.target] = (
-                    "nothing would stop it if it did not sleep (kernel.sched_rt_runtime_us is -1): "
-                    "sysctl kernel.sched_rt_runtime_us=950000, or RLIMIT_RTTIME of its process"
-                )
-        in_force = [one.target for one in self.held.values() if _is_urgent(one.given)]
-        if len(urgent) + len(in_force) >= len(self._cpus):
-            both = [*(one.target for one in urgent), *in_force]
+            if _is_urgent(one.given) and without_guard(self._proc, one.target.process):
+                text = f"nothing would stop it if it did not sleep {off}"
+                bad[one.target] = f"{text}, or RLIMIT_RTTIME of its process"
+        # What the kernel would admit if it looked.
+        left = 0.95 * len(self._cpus) - sum(map(_reserves, self.held.values()))
+        for one in [] if throttles(self._proc) else reserved:
+            left -= _reserves(one)
+            if left < 0:
+                bad[one.target] = f"with others it reserves all time of the CPUs {off}"
+        if urgent:
+            mine = {one.target: one for one in urgent}
+            both = list({*mine, *urgent_threads(self._proc)})
             sleepless = Sleepless(self._proc)
             sleepless.look(both)
             time.sleep(SEEN_S)
             awake = sleepless.look(both)
-            if self._starve(awake, {one.target: one for one in urgent}):
+            if self._starve(awake, mine):
                 text = "it does not sleep, as others, which would together take every CPU"
-                bad |= {target: text for target in awake if target not in self.held}
+                bad |= {target: text for target in awake if target in mine}
         self.refused = len(bad)
         for target, text in bad.items():
             self._decided.pop(target, None)
             end = ". --allow-starving gives it all the same"
-            said = f"{target}: no real-time policy: {text}{end}"
+            said = f"{target}: it does not get what the file says: {text}{end}"
             self._explain(said)
             self.tell(said, (target.process, text))
         return [(one, said) for one, said in new if one.target not in bad]
+
+    def _is_urgent(self, one: Held) -> bool:
+        """Return whether it gets a real-time policy, or has one and gets other CPUs."""
+        has = one.target in self._urgent and "policy" not in one.given
+        return _is_urgent(one.given) or (has and "cpus" in one.given)
 
     def _starve(self, awake: Sequence[Target], new: dict[Target, Held]) -> bool:
         """Return whether these threads, which do not sleep, can run on every CPU at once."""
         cpus_of = {}
         for target in awake:
-            one = new.get(target) or self.held[target]
-            given = one.given.get("cpus")
+            one = new.get(target) or self.held.get(target)
+            given = one.given.get("cpus") if one else None
             try:
                 cpus_of[target] = frozenset((given or KINDS["cpus"].of(target, self._proc)).cpus)
             except OSError:
@@ -287,12 +327,14 @@ class Keeper:
 
     def _guard(self) -> None:
         """Take the policy back from threads that have begun never to sleep, if others starve."""
-        urgent = [one.target for one in self.held.values() if _is_urgent(one.given)]
-        awake = self._sleepless.look(urgent)
+        urgent = [one.target for one in self.held.values() if self._is_urgent(one)]
+        awake = self._sleepless.look({*urgent, *self._others})
+        mine = [target for target in awake if target in self.held]
+        self._others = list(urgent_threads(self._proc)) if mine else []
         if not self._allow and self._starve(awake, {}):
-            for target in awake:
+            for target in mine:
                 self._return(self.held[target])
-                text = "it has its old policy back: with others it took every CPU and did not sleep"
+                text = "it has back what it had: with others it took every CPU and did not sleep"
                 self.tell(f"{target}: {text}. --allow-starving leaves it")
 
     def _give(self, new: list[tuple[Held, dict[str, Entry]]]) -> bool:
@@ -363,6 +405,7 @@ class Keeper:
     def _return(self, one: Held) -> None:
         """Give back what is still as we left it."""
         self.held.pop(one.target, None)
+        self._urgent.discard(one.target)
         if not self._ask or not self._lives(one.target):
             return
         for key in sorted(one.given, key=ORDER.__getitem__):
@@ -383,6 +426,11 @@ class Keeper:
 
 def _is_urgent(given: Parts) -> bool:
     return "policy" in given and given["policy"].name in URGENT
+
+
+def _reserves(one: Held) -> float:
+    policy = one.given.get("policy")
+    return policy.runtime / policy.period if policy and policy.name == "deadline" else 0
 
 
 def online() -> frozenset[int]:

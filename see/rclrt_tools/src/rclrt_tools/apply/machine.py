@@ -11,12 +11,21 @@ import re
 import selectors
 import socket
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rclrt_tools.apply.entries import INTERRUPTS, KERNEL, Entry
 from rclrt_tools.apply.parts import Target
-from rclrt_tools.live.files import BORN, FLAGS, PARENT, printable, proc_text, stat_of
+from rclrt_tools.live.files import (
+    BORN,
+    FLAGS,
+    PARENT,
+    POLICY,
+    STATE,
+    printable,
+    proc_text,
+    stat_of,
+)
 from rclrt_tools.live.threads import WORKER, Thread, thread_of
 
 IS_KERNEL = 0x00200000
@@ -37,12 +46,15 @@ def names_of(words: Sequence[str], comm: str) -> tuple[tuple[str, ...], tuple[st
 
 
 def look(
-    proc: Path, entries: Sequence[Entry], near: Collection[int] = (), ours: Collection[int] = ()
+    proc: Path,
+    entries: Sequence[Entry],
+    is_near: Callable[[int, int], bool] = lambda *_: False,
+    ours: Collection[int] = (),
 ) -> Iterator[tuple[Target, tuple[Entry, ...]]]:
     """Yield threads and interrupts that entries are for, in no order.
 
-    near: Processes of which all threads are wanted, and all of processes that these have started:
-        also those that no entry is for.
+    is_near: Whether of a process with this number and parent all threads are wanted, also those
+        that no entry is for.
     ours: Processes that are passed over.
     """
     users = [entry for entry in entries if entry.section not in (KERNEL, INTERRUPTS)]
@@ -64,7 +76,7 @@ def look(
                 words = proc_text(f"{folder}/cmdline").split("\0")[:-1]
                 called = names_of(words, comm)
                 chosen = [entry for entry in users if entry.matches_process(*called)]
-            if chosen or int(name) in near or parent in near:
+            if chosen or is_near(int(name), parent):
                 yield from _threads(folder, (int(name), printable(comm), parent), chosen)
         except (OSError, ValueError, IndexError):
             continue  # It has ended.
@@ -111,10 +123,13 @@ class Arrivals:
     _LISTEN = struct.pack("=IHHIIIIIIHHI", 40, 3, 0, 0, 0, 1, 1, 0, 0, 4, 0, 1)
     _FORK, _EXEC, _COMM = 0x1, 0x2, 0x200
     _CONNECTOR, _PROCESSES = 11, 1
+    _MOST = 1 << 15
 
     def __init__(self) -> None:
         self.heard = False
         """Whether anything has come: in a container it may be that nothing ever does."""
+        self.parents: dict[int, int] = {}
+        """Which process has started which: the latest of them."""
         self._socket: socket.socket | None = None
         try:
             self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, self._CONNECTOR)
@@ -142,12 +157,23 @@ class Arrivals:
             all_.select(seconds)
         return self.drain()
 
+    def _keep(self, parent: int, child: int) -> None:
+        if parent != child:  # Else it is a thread.
+            self.parents.pop(child, None)
+            self.parents[child] = parent
+            if len(self.parents) > self._MOST:
+                del self.parents[next(iter(self.parents))]
+
     def drain(self) -> bool:
         """Return whether something has come since the last call."""
         found = False
         while self._socket:
             try:
-                what = struct.unpack_from("=I", self._socket.recv(4096), 36)[0]
+                data = self._socket.recv(4096)
+                what = struct.unpack_from("=I", data, 36)[0]
+                if what == self._FORK:
+                    parent, _, child = struct.unpack_from("=III", data, 56)
+                    self._keep(parent, child)
             except BlockingIOError:
                 break
             except OSError as error:
@@ -161,20 +187,38 @@ class Arrivals:
         return found
 
 
-RUNTIME = "sys/kernel/sched_rt_runtime_us"
+def throttles(proc: Path) -> bool:
+    """Return whether the kernel leaves time to others beside real-time threads, or is unknown."""
+    try:
+        runtime, period = (
+            int(proc_text(f"{proc}/sys/kernel/sched_rt_{name}_us"))
+            for name in ("runtime", "period")
+        )
+    except (OSError, ValueError):
+        return True
+    return 0 <= runtime < period
 
 
 def without_guard(proc: Path, process: int) -> bool:
-    """Return whether nothing stops a real-time thread of the process that never sleeps.
+    """Return whether nothing stops a fifo or rr thread of the process that never sleeps.
 
     The kernel does if it throttles them all, or if the process has a limit (RLIMIT_RTTIME).
     """
-    try:
-        if int(proc_text(f"{proc}/{RUNTIME}")) >= 0:
-            return False
-    except (OSError, ValueError):
-        return False
-    return limit_of(proc, process, "realtime timeout") is None
+    return not throttles(proc) and limit_of(proc, process, "realtime timeout") is None
+
+
+def urgent_threads(proc: Path) -> Iterator[Target]:
+    """Yield all fifo and rr threads that run or wait for a CPU."""
+    for name in filter(str.isdecimal, os.listdir(proc)):  # noqa: PTH208
+        try:
+            program = stat_of(f"{proc}/{name}")[0]
+            for number in os.listdir(f"{proc}/{name}/task"):  # noqa: PTH208
+                comm, fields = stat_of(f"{proc}/{name}/task/{number}")
+                if fields[STATE] == "R" and fields[POLICY] in ("1", "2"):
+                    born = int(fields[BORN])
+                    yield Target(int(name), int(number), born, printable(comm), printable(program))
+        except (OSError, ValueError, IndexError):
+            continue  # It has ended.
 
 
 def limit_of(proc: Path, process: int, name: str) -> int | None:

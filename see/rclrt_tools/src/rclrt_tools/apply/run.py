@@ -81,6 +81,7 @@ def _apply(entries: list[Entry], explain: bool, allow_starving: bool, proc: Path
         helper.capable,
         allow_starving,
         ours=(os.getpid(), helper.number),
+        parents=arrivals.parents,
     )
     wake, end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(end)
@@ -95,6 +96,7 @@ def _apply(entries: list[Entry], explain: bool, allow_starving: bool, proc: Path
         _tell(_summary(keeper, arrivals.heard))
         _follow(keeper, arrivals, wake)
     finally:
+        arrivals.drain()
         keeper.give_back()
         helper.close()
     return 0

@@ -20,7 +20,7 @@ from rclrt_tools.trace import layout
 from rclrt_tools.trace.layout import TraceError
 
 SHARED = Path("/dev/shm")
-STATE, PARENT, FLAGS, BORN = 0, 1, 6, 19
+STATE, PARENT, FLAGS, BORN, POLICY = 0, 1, 6, 19, 38
 """Places in what `stat_of` returns."""
 MAX_FILES = 65_536
 """Somebody may have filled the directory."""
