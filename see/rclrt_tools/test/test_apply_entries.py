@@ -85,6 +85,66 @@ irqs: [{irq: 7, affinity: [0]}]
     assert said(HEAD + ours) == said(theirs)
 
 
+OTHER = "policy: SCHED_OTHER, nice: 0"
+THREADS = "non_ros_threads:"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [(text, says) for text, *says in [
+        ("callback_groups: 5\nirqs: [{name: x}]", "must be a list", "irq is missing"),
+        (f"{THREADS} [{{name: a, {OTHER}}}]\nkernel_thread: []", "no section 'kernel_thread'"),
+        ("irqs: []\nhardware_info: {model_name: foo}", "is for a machine with model_name 'foo'"),
+        ("irqs: []\nhardware_info: {ram: 3}", "hardware_info has fields out of model_name"),
+        (f"{THREADS} [{{name: a, policy: SCHED_OTHER}}]", "SCHED_OTHER needs the field nice"),
+        (f"{THREADS} [{{name: a, policy: SCHED_IDLE, nice: 99}}]", "nice must be from -20"),
+        (f"{THREADS} [{{name: a, policy: FIFO, priority: 5}}]", "'FIFO' is none of SCHED_OTHER"),
+        (f"{THREADS} [{{name: a, nice: 5}}]", "policy is missing"),
+        ("kernel_threads: [{comm: a, nice: 5}]", "policy is missing"),
+        (f"{THREADS} [{{name: a, {OTHER}, blub: 3}}]", "there is no field 'blub' here"),
+        (f"{THREADS} [{{name: [x], {OTHER}}}, {{name: ~, {OTHER}}}]", "name is missing",
+         "robot.yaml:1: non_ros_threads: name is missing"),
+        ("irqs: [{irq: x, affinity: [0]}]", "irq must be a whole number"),
+        (HEAD + "      non_ros_threads: {a: {scheduling_policy: [fifo]}}", "is none of other"),
+        (HEAD + "      irqs: [5]\n      kernel_threads: 6", "irqs: f", "kernel_threads: f"),
+    ]],
+)  # fmt: skip
+def test_what_executors_refuse_is_refused_with_all_else_that_is_wrong(
+    tmp_path: Path, text: str, says: tuple[str, ...]
+) -> None:
+    with pytest.raises(ModelError) as raised:
+        read_entries(written(tmp_path, text))
+    for one in says:
+        assert one in str(raised.value)
+
+
+def test_what_executors_read_is_read(tmp_path: Path) -> None:
+    theirs = """
+non_ros_threads:
+  - {name: a, policy: SCHED_FIFO, priority: 010, affinity: ["01"]}
+  - {id: b, policy: SCHED_OTHER, nice: -05}
+  - {name: 7, policy: SCHED_RR, priority: "5"}
+  - {name: c, policy: SCHED_IDLE, nice: 0}
+kernel_threads: [{comm: k, policy: UNMANAGEABLE, affinity: []}]
+irqs: [{irq: 031, affinity: [0]}, {irq: 0, affinity: null}, {irq: 8}]
+"""
+    entries, _ = read_entries(written(tmp_path, theirs))
+    assert [(one.name, one.number, *map(str, one.parts)) for one in entries] == [
+        ("a", None, "fifo priority 10", "CPUs 1"),
+        ("b", None, "other nice -5"),
+        ("7", None, "rr priority 5"),
+        ("c", None, "idle"),
+        ("*", 31, "CPUs 0"),
+    ]
+    mine = """      non_ros_threads: {a: {cpu_affinity: [0]}}
+      irqs: {31: {cpu_affinity: [0]}}
+/lidar:
+  ros__parameters: {gains: {1: 2.0}, id: 0x1F, c: 007, d: 2001-01-01, q: 12:30:45, true: 1}
+"""
+    entries, _ = read_entries(written(tmp_path, HEAD + mine))
+    assert [(one.name, one.number) for one in entries] == [("a", None), ("*", 31)]
+
+
 @pytest.mark.parametrize(
     ("line", "comm", "programs", "nodes"),
     [

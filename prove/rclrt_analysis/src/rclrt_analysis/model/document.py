@@ -6,6 +6,9 @@ Refused, because a model needs none of it: files over 4 MiB, more than 200,000 v
 20 levels, aliases (which can stand for themselves, or for gigabytes), tags, keys that are not text
 or occur twice, dates, numbers that are not finite or that YAML 1.1 takes for octal or base 60. What
 is wrong with a value is said in words for people that write YAML and not JSON schemas.
+
+Files of other programs hold what is not for us, so of those the last five are read: such a number
+or date is text, and of a key that occurs twice the last value counts.
 """
 
 import math
@@ -119,13 +122,13 @@ class Document:
     """The content of a file.
 
     lines: Line of every value, from 1, by its place: ("callbacks", 3, "period_ms").
-    finite: Whether a number that is not finite is refused.
+    foreign: Whether it is of another program.
     """
 
     path: str
     content: Any
     lines: dict[Place, int] = field(default_factory=dict)
-    finite: bool = True
+    foreign: bool = False
 
     def where(self, place: Place) -> str:
         """Return `file:line` of a place, or of what encloses it if it is absent."""
@@ -159,23 +162,29 @@ def _check_events(path: str, text: str) -> None:
             depth -= 1
 
 
-def _scalar(path: str, node: Any, finite: bool) -> Any:
+def _scalar(path: str, node: Any, foreign: bool) -> Any:
     line = node.start_mark.line + 1
     kind = node.tag.rpartition(":")[2]
     if kind == "str":
+        return node.value
+    if foreign and kind not in ("int", "float", "bool", "null"):
         return node.value
     if kind not in ("int", "float", "bool", "null"):
         raise _refuse(path, line, f"'{node.value[:40]}' is of type {kind}; quote it if it is text")
     number = node.value.lstrip("+-")
     octal = kind == "int" and len(number) > 1 and number[0] == "0"
     if kind in ("int", "float") and (octal or ":" in number or len(number) > MAX_DIGITS):
+        if foreign:
+            return node.value
         # 1:30 would be 90, 010 would be 8, and a long 1:1:1... would keep the reader busy.
         raise _refuse(path, line, f"'{node.value[:40]}' is not a plain decimal number")
     try:
         value = getattr(SafeConstructor(), f"construct_yaml_{kind}")(node)
     except (ValueError, ConstructorError) as error:
+        if foreign:
+            return node.value
         raise _refuse(path, line, f"'{node.value[:40]}' is not a number") from error
-    if finite and isinstance(value, float) and not math.isfinite(value):
+    if not foreign and isinstance(value, float) and not math.isfinite(value):
         raise _refuse(path, line, f"{node.value} is not a finite number")
     return value
 
@@ -184,16 +193,19 @@ def _value(document: Document, node: Any, place: Place) -> Any:
     line = node.start_mark.line + 1
     document.lines[place] = line
     if isinstance(node, yaml.ScalarNode):
-        return _scalar(document.path, node, document.finite)
+        return _scalar(document.path, node, document.foreign)
     if isinstance(node, yaml.SequenceNode):
         return [_value(document, item, (*place, i)) for i, item in enumerate(node.value)]
     result: dict[str, Any] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
-        if not isinstance(key_node, yaml.ScalarNode) or not key_node.tag.endswith(":str"):
+        is_text = isinstance(key_node, yaml.ScalarNode) and (
+            document.foreign or key_node.tag.endswith(":str")
+        )
+        if not is_text:
             raise _refuse(document.path, line, "this key is not text; quote it")
         key = key_node.value
-        if key in result:
+        if key in result and not document.foreign:
             raise _refuse(document.path, line, f"'{key[:80]}' stands here a second time")
         inner = (*place, key)
         result[key] = _value(document, value_node, inner)
@@ -201,13 +213,13 @@ def _value(document: Document, node: Any, place: Place) -> Any:
     return result
 
 
-def read_document(path: Path, finite: bool = True) -> Document:
+def read_document(path: Path, foreign: bool = False) -> Document:
     """Return the content of a YAML file.
 
     Raises ModelError: It cannot be read, is malformed, or holds what the module's text says is
         refused.
     """
-    return parse_document(_text(path), str(path), finite)
+    return parse_document(_text(path), str(path), foreign)
 
 
 def read_code(path: Path) -> Document:
@@ -231,7 +243,7 @@ def _text(path: Path) -> str:
     return text
 
 
-def parse_document(text: str, path: str = "<text>", finite: bool = True) -> Document:
+def parse_document(text: str, path: str = "<text>", foreign: bool = False) -> Document:
     """Return the content of YAML text; see `read_document`."""
     try:
         _check_events(path, text)
@@ -242,7 +254,7 @@ def parse_document(text: str, path: str = "<text>", finite: bool = True) -> Docu
         raise ModelError([f"{place}: malformed YAML: {error.problem}"]) from error
     except yaml.YAMLError as error:
         raise ModelError([f"{path}: malformed YAML: {error}"]) from error
-    document = Document(path, None, finite=finite)
+    document = Document(path, None, foreign=foreign)
     if node is not None:
         document.content = _value(document, node, ())
     return document

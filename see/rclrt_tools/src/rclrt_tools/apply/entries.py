@@ -10,7 +10,8 @@ import fnmatch
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from typing import Any
 from rclrt_analysis.model import ModelError
 from rclrt_analysis.model.document import Document, Place, read_document
 from rclrt_analysis.plan.fields import nanoseconds
-from rclrt_tools.apply.parts import FIELDS, Clamp, Cpus, Parts, Policy, whole
+from rclrt_tools.apply.parts import FIELDS, LIMITS, Clamp, Cpus, Parts, Policy, whole
 
 THREADS, KERNEL, INTERRUPTS = "non_ros_threads", "kernel_threads", "irqs"
+GROUPS = "callback_groups"
 SECTIONS = (THREADS, KERNEL, INTERRUPTS)
 EVERYWHERE = "/**"
 LONGEST_NAME = 15
@@ -99,7 +101,7 @@ def read_entries(path: Path) -> tuple[list[Entry], list[str]]:
 
     Raises ModelError: It cannot be read, or an entry is wrong; each problem with its line.
     """
-    document = read_document(path, finite=False)  # Nodes' own parameters need not be.
+    document = read_document(path, foreign=True)
     content = document.content
     if content is None:
         return [], []
@@ -108,8 +110,9 @@ def read_entries(path: Path) -> tuple[list[Entry], list[str]]:
     found: list[Entry] = []
     problems: list[str] = []
     notes: list[str] = []
-    is_cie = bool({*SECTIONS, "callback_groups"} & content.keys())
-    for place, section, name, said, given in (_cie if is_cie else _of_nodes)(document, notes):
+    is_cie = bool({*CIE_NAMES, "hardware_info", "rt_throttling"} & content.keys())
+    read = _cie if is_cie else _of_nodes
+    for place, section, name, said, given in read(document, notes, problems):
         try:
             found.append(_entry(document.where(place), section, name, said, given))
         except ValueError as error:
@@ -123,15 +126,18 @@ Said = tuple[Place, str, str, Any, dict[str, Any]]
 """Place, section, name of an entry, its fields, and what else is known of the entry."""
 
 
-def _of_nodes(document: Document, _: list[str]) -> Iterator[Said]:
-    yield from _namespace(document, document.content, (), "")
+def _of_nodes(document: Document, _: list[str], problems: list[str]) -> Iterator[Said]:
+    yield from _namespace(document, document.content, (), "", problems)
 
 
-def _namespace(document: Document, content: Any, place: Place, node: str) -> Iterator[Said]:
+def _namespace(
+    document: Document, content: Any, place: Place, node: str, problems: list[str]
+) -> Iterator[Said]:
     for key, value in content.items() if isinstance(content, dict) else ():
         here = (*place, key)
         if key != "ros__parameters":
-            yield from _namespace(document, value, here, node + "/" * (key[:1] != "/") + key)
+            name = node + "/" * (key[:1] != "/") + key
+            yield from _namespace(document, value, here, name, problems)
             continue
         ours = value.get("rclrt") if isinstance(value, dict) else None
         if not isinstance(ours, dict):
@@ -142,10 +148,12 @@ def _namespace(document: Document, content: Any, place: Place, node: str) -> Ite
                 continue
             if not isinstance(items, dict):
                 text = f"{section}: fields with names are wanted, such as name: {{nice: 5}}"
-                raise ModelError([f"{document.where(at)}: {text}"])
+                problems.append(f"{document.where(at)}: {text}")
+                continue
             if section != THREADS and node != EVERYWHERE:
                 text = f"{section} are no node's. Put them under '{EVERYWHERE}'"
-                raise ModelError([f"{document.where(at)}: {text}"])
+                problems.append(f"{document.where(at)}: {text}")
+                continue
             for name, said in items.items():
                 process, _, thread = name.rpartition("/" if section == THREADS else "\0")
                 known: dict[str, Any] = {"node": node, "process": process or "*", "name": thread}
@@ -154,47 +162,129 @@ def _namespace(document: Document, content: Any, place: Place, node: str) -> Ite
                 yield (*at, name), section, name, said, known
 
 
-CIE_NAMES = {THREADS: ("name", "id"), KERNEL: ("comm",), INTERRUPTS: ("irq",)}
+CIE_NAMES = {GROUPS: ("id",), THREADS: ("name", "id"), KERNEL: ("comm",), INTERRUPTS: ("irq",)}
+CIE_POLICIES = {f"SCHED_{name.upper()}": name for name in FIELDS if name != "ext"}
+CIE_FIELDS = ("policy", "priority", "nice", *TIMES, "affinity")
+HARDWARE = {
+    "model_name": "Model name", "cpu_family": "CPU family", "model": "Model",
+    "threads_per_core": "Thread(s) per core", "frequency_boost": "Frequency boost",
+    "cpu_max_mhz": "CPU max MHz", "cpu_min_mhz": "CPU min MHz",
+}  # fmt: skip
+"""What a file for one machine says of it, and what lscpu calls that."""
 
 
-def _cie(document: Document, notes: list[str]) -> Iterator[Said]:
-    """Yield the entries of a file of CallbackIsolatedExecutor; names there are no patterns."""
+def _cie(document: Document, notes: list[str], problems: list[str]) -> Iterator[Said]:
+    """Yield the entries of a file of CallbackIsolatedExecutor; names there are no patterns.
+
+    What is refused is refused by executors, too: ros/rclrt_config/src/cie_file.cpp.
+    """
     lists: dict[str, Any] = document.content or {}
-    groups = lists.get("callback_groups")
-    if groups:
-        text = f"{len(groups)} callback_groups are for executors: they read this file, too"
-        notes.append(f"{document.where(('callback_groups',))}: {text}")
+    sections = (*CIE_NAMES, "hardware_info", "rt_throttling")
+
+    def wrong(place: Place, text: str) -> None:
+        problems.append(f"{document.where(place)}: {text}")
+
+    for section in lists:
+        if section not in sections:
+            wrong((section,), f"there is no section '{section}'. There are: {', '.join(sections)}")
+    _check_hardware(lists.get("hardware_info"), wrong)
     for section, keys in CIE_NAMES.items():
         items = lists.get(section) or []
         if not isinstance(items, list):
-            raise ModelError([f"{document.where((section,))}: {section} must be a list"])
+            wrong((section,), f"{section} must be a list")
+            continue
+        if section == GROUPS and items:
+            text = f"{len(items)} callback_groups are for executors: they read this file, too"
+            notes.append(f"{document.where((GROUPS,))}: {text}")
+            continue
         for i, item in enumerate(items):
             place: Place = (section, i)
-            key = next((key for key in keys if isinstance(item, dict) and key in item), None)
-            if key is None:
-                raise ModelError([f"{document.where(place)}: {section}: {keys[0]} is missing"])
-            name = str(item[key])
-            known: dict[str, Any] = {"name": glob.escape(name[:LONGEST_NAME])}
-            if section == INTERRUPTS:
-                known = {"number": item["irq"], "name": glob.escape(str(item.get("name") or ""))}
-                known["name"] = known["name"] or "*"
-            elif section == KERNEL:
-                known = {"name": glob.escape(name)}
-            yield place, section, name, _from_cie(item, section), known
+            said_names = [item[key] for key in keys if isinstance(item, dict) and key in item]
+            name = next((one for one in said_names if one not in (None, "")), None)
+            if name is None or isinstance(name, (list, dict)):
+                wrong(place, f"{section}: {keys[0]} is missing, or is no name")
+                continue
+            known: dict[str, Any] = {"name": glob.escape(str(name)[:LONGEST_NAME])}
+            try:
+                said = _from_cie(item, section, (*keys, "name"))
+                if section == INTERRUPTS:
+                    number = whole(_decimal(name), "irq")
+                    called = item.get("name")
+                    known = {"number": number, "name": glob.escape(str(called)) if called else "*"}
+            except ValueError as error:
+                wrong(place, f"{section} '{name}': {error}")
+                continue
+            if said:  # Else it is not managed.
+                yield place, section, str(name), said, known
 
 
-def _from_cie(item: Mapping[str, Any], section: str) -> dict[str, Any]:
-    """Return the fields as a parameters file has them; what belongs to another policy is left."""
+def _check_hardware(said: Any, wrong: Callable[[Place, str], None]) -> None:
+    place: Place = ("hardware_info",)
+    if said is None:
+        return
+    if not isinstance(said, dict) or not said.keys() <= HARDWARE.keys():
+        wrong(place, f"hardware_info has fields out of {', '.join(HARDWARE)}")
+        return
+    command = ["lscpu"]
+    done = subprocess.run(
+        command, env={**os.environ, "LC_ALL": "C"}, capture_output=True, text=True
+    )
+    here = {key.strip(): value.strip() for key, _, value in map(_halves, done.stdout.splitlines())}
+    for key, value in said.items():
+        is_here = here.get(HARDWARE[key])
+        if is_here is not None and str(value) != is_here:
+            text = f"the file is for a machine with {key} '{value}', this one has '{is_here}'"
+            wrong((*place, key), f"{text}. Check the entries for it, then update hardware_info")
+
+
+def _halves(line: str) -> tuple[str, str, str]:
+    return line.partition(":")
+
+
+def _decimal(value: Any) -> Any:
+    """Return the number that text is: here it is decimal, whatever zeros it begins with."""
+    is_number = isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,18}", value)
+    return int(value) if is_number else value
+
+
+def _from_cie(item: Mapping[str, Any], section: str, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields as a parameters file has them; what belongs to another policy is left.
+
+    Raises ValueError: A field is wrong.
+    """
+    scanned = section in (KERNEL, INTERRUPTS)
+    allowed = (*names, "affinity") if section == INTERRUPTS else (*names, *CIE_FIELDS)
+    for key in item:
+        if key not in allowed:
+            raise ValueError(f"there is no field '{key}' here. There are: {', '.join(allowed)}")
+    item = {
+        key: [_decimal(one) for one in value] if isinstance(value, list) else _decimal(value)
+        for key, value in item.items()
+        if value not in (None, []) and not (scanned and value == "UNMANAGEABLE")
+    }
     said: dict[str, Any] = {}
-    if section != INTERRUPTS:
-        policy = str(item.get("policy", "")).removeprefix("SCHED_").lower()
-        said = {"scheduling_policy": policy}
-        said |= {key: item[key] for key in FIELDS.get(policy, ()) if key in item}
-        said |= {key: f"{said[key]}ns" for key in TIMES if key in said}  # Theirs have no unit.
-        if "nice" in FIELDS.get(policy, ()) and "priority" in item:
-            said.setdefault("nice", item["priority"])  # Before there was `nice`, it held that.
-    if item.get("affinity"):
+    if "affinity" in item:
         said["cpu_affinity"] = item["affinity"]
+    policy = item.get("policy")
+    if policy is None:
+        extra = [key for key in CIE_FIELDS[1:-1] if key in item]
+        if not scanned or extra:
+            raise ValueError(f"policy is missing: one of {', '.join(CIE_POLICIES)}")
+        return said
+    if not isinstance(policy, str) or policy not in CIE_POLICIES:
+        raise ValueError(f"policy '{str(policy)[:60]}' is none of {', '.join(CIE_POLICIES)}")
+    name = CIE_POLICIES[policy]
+    fields = FIELDS[name] or ("nice",)
+    if fields == ("nice",) and "nice" not in item and "priority" in item:
+        item["nice"] = item["priority"]  # Before there was `nice`, it held that.
+    for key in fields:
+        if key not in item:
+            raise ValueError(f"{policy} needs the field {key} beside it")
+        if key not in TIMES and not LIMITS[key][0] <= whole(item[key], key) <= LIMITS[key][1]:
+            raise ValueError(f"{key} must be from {LIMITS[key][0]} to {LIMITS[key][1]}")
+    said["scheduling_policy"] = name
+    said |= {key: item[key] for key in FIELDS[name]}
+    said |= {key: f"{whole(said[key], key)}ns" for key in TIMES if key in said}
     return said
 
 
@@ -229,7 +319,7 @@ def _parts(said: Mapping[str, Any]) -> Parts:
     policy = said.get("scheduling_policy")
     mine = [key for key in POLICY_FIELDS if key in said]
     if policy is not None:
-        if policy == "ext" or policy not in FIELDS:
+        if not isinstance(policy, str) or policy == "ext" or policy not in FIELDS:
             there = ", ".join(name for name in FIELDS if name != "ext")
             raise ValueError(f"scheduling_policy '{str(policy)[:60]}' is none of {there}")
         needed = [key for key in FIELDS[policy] if key != "nice" and key not in said]

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(LOST, file=sys.stderr)
             return 0
         is_code = arguments.file.suffix in (".h", ".hpp")
-        document = (read_code if is_code else read_document)(arguments.file)
+        document = read_code(arguments.file) if is_code else read_document(arguments.file, True)
         system: System | None = None
         if arguments.model:
             system = read_open(arguments.model, schema).system
