@@ -3,7 +3,6 @@
 """`./rclrt apply`: threads of processes that know nothing of it get what a file says, and back."""
 
 import errno
-import hashlib
 import os
 import resource
 import signal
@@ -17,7 +16,7 @@ from rclrt_tools import cli
 from rclrt_tools.apply import helper
 from rclrt_tools.apply import keeper as keeper_module
 from rclrt_tools.apply.entries import Entry, read_entries
-from rclrt_tools.apply.held import Held, StateError, Store
+from rclrt_tools.apply.held import Held, Store
 from rclrt_tools.apply.keeper import Keeper
 from rclrt_tools.apply.machine import (
     Arrivals,
@@ -26,7 +25,7 @@ from rclrt_tools.apply.machine import (
     take_every_cpu,
     without_guard,
 )
-from rclrt_tools.apply.parts import Cpus, Policy, Target
+from rclrt_tools.apply.parts import Policy, Target
 from rclrt_tools.apply.run import run
 from rclrt_tools.live.threads import Thread, ranges, threads_of
 
@@ -306,51 +305,6 @@ def test_after_a_kill_the_next_start_gives_back(
     child.send_signal(signal.SIGTERM)
     child.communicate()
     assert child.returncode == 0
-
-
-BAD = [
-    b"", b"{}", b"nonsense", b'{"schema": 1, "number": 5, "boot": "", "held": [{}]}', b"[" * 99999,
-    b'{"schema":1,"number":1,"boot":"","held":[{"target":{"process":-1,"number":1,"born":1,'
-    b'"name":"","program":"","parent":0},"since":0,"before":{},"given":{}}]}',
-    b'{"schema":1,"number":1,"boot":"","held":[{"target":{"process":1,"number":1,"born":1,'
-    b'"name":"","program":"","parent":0},"since":0,"before":{"policy":{"name":"fifo",'
-    b'"priority":100}},"given":{"policy":{"name":"other"}}}]}',
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", BAD)
-@pytest.mark.parametrize("is_signed", [False, True])
-def test_nothing_of_a_damaged_state_is_used(tmp_path: Path, text: bytes, is_signed: bool) -> None:
-    digest = hashlib.sha256(text).hexdigest().encode() + b" " if is_signed else b""
-    (tmp_path / "held.0").write_bytes(digest + text)
-    held, wrong = Store(tmp_path).read()
-    assert held == []
-    assert ("held.0 is damaged" in wrong) == bool(digest + text)
-
-
-def test_a_state_that_is_cut_short_leaves_the_one_before(tmp_path: Path) -> None:
-    def made(number: int) -> Held:
-        parts = {"cpus": Cpus((0,))}
-        return Held(Target(7, number, 5, "a\x1b"), 3, parts, {"cpus": Cpus((1,))})
-
-    store = Store(tmp_path)
-    store.write([made(1)])
-    store.write([made(1), made(2)])
-    store.close()
-    newest = max(tmp_path.glob("held.?"), key=lambda path: path.stat().st_size)
-    store = Store(tmp_path)
-    assert len(store.read()[0]) == 2
-    store.close()
-    newest.write_bytes(newest.read_bytes()[:-9])
-    held, wrong = Store(tmp_path).read()
-    assert [one.target.number for one in held] == [1] and "cut short" in wrong
-    assert held[0].target.name == "a?"
-
-
-def test_a_state_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "held.1").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StateError, match="symbolic links"):
-        Store(tmp_path)
 
 
 @gives_nice_back

@@ -29,7 +29,7 @@ class Request(NamedTuple):
     number: int
     born: int = 0
     policy: int = 0
-    reset: int = 0
+    flags: int = 0
     nice: int = 0
     priority: int = 0
     runtime: int = 0
@@ -41,7 +41,7 @@ class Request(NamedTuple):
 
 
 ATTR = struct.Struct("=IIQiIQQQII")
-RESET_ON_FORK, KEEP_ALL, CLAMPS = 0x01, 0x08 | 0x10, 0x20 | 0x40
+RESET_ON_FORK, OF_RESERVATIONS, KEEP_ALL, CLAMPS = 0x01, 0x02 | 0x04, 0x08 | 0x10, 0x20 | 0x40
 _X86, _ARM_AND_RISCV, _ARM_32 = (314, 315), (274, 275), (380, 381)
 _CALLS = {"x86_64": _X86, "armv7l": _ARM_32, "armv6l": _ARM_32}
 SETATTR, GETATTR = _CALLS.get(os.uname().machine, _ARM_AND_RISCV)
@@ -110,7 +110,8 @@ def perform(data: bytes, proc: str) -> int:
         if asked.kind == CPUS:
             os.sched_setaffinity(asked.number, cpus)
             return 0
-        flags = CLAMPS | KEEP_ALL if asked.kind == CLAMP else asked.reset * RESET_ON_FORK
+        allowed = RESET_ON_FORK | OF_RESERVATIONS
+        flags = CLAMPS | KEEP_ALL if asked.kind == CLAMP else asked.flags & allowed
         call(SETATTR, asked.number, ATTR.pack(ATTR.size, asked.policy, flags, *asked[5:12]), 0)
     except FileNotFoundError:
         return errno.ESRCH

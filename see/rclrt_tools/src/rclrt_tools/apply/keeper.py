@@ -126,6 +126,9 @@ class Keeper:
         self._parents = parents
         self._decided: dict[Target, dict[str, Part]] = {}
         self._told: set[object] = set()
+        self._explained: dict[Target, str] = {}
+        self._lacking: set[Target] = set()  # were refused something
+        self._busy: dict[tuple[Target, str], Part] = {}  # what the kernel had no room for
         self._matched: set[Entry] = set()
         self._sleepless = Sleepless(proc)
         self._others: list[Target] = []  # urgent threads that we have not changed
@@ -167,9 +170,16 @@ class Keeper:
         for target in [one for one in self.held if one not in decided]:
             self._return(self.held[target])
         self._decided = decided
-        changed = self._give(self._not_starving(new))
+        self._lacking &= decided.keys()
+        self._explained = {one: text for one, text in self._explained.items() if one in decided}
+        changed = self._give(self._not_starving(new)) | self._try_again()
         if self._store and not changed and len(self.held) != count:
             self._store.write(self.held.values())
+
+    @property
+    def lacking(self) -> int:
+        """Return how many threads and interrupts have not all that the file says."""
+        return len(self._lacking) + self.refused
 
     def unmatched(self) -> list[str]:
         """Return the entries that nothing has matched so far."""
@@ -304,7 +314,7 @@ class Keeper:
             self._decided.pop(target, None)
             end = ". --allow-starving gives it all the same"
             said = f"{target}: it does not get what the file says: {text}{end}"
-            self._explain(said)
+            self._explain_once(target, said)
             self.tell(said, (target.process, text))
         return [(one, said) for one, said in new if one.target not in bad]
 
@@ -361,12 +371,48 @@ class Keeper:
                     number = self._ask(part.request(one.target)) if self._ask else 0
                 if number:
                     refused[key] = number
-            self._explain(_explanation(one, sources, self._decided[one.target], refused))
+            wanted = self._decided[one.target]
+            self._explain_once(one.target, _explanation(one, sources, wanted, refused))
             for key, number in refused.items():
+                self._lacking.add(one.target)
+                if number == errno.EBUSY:
+                    self._busy[one.target, key] = one.given[key]
                 self._say_refused(one.target, one.given.pop(key), number, one.before.pop(key))
             if one.given and self._ask:
                 self.held[one.target] = one
         return bool(made)
+
+    def _try_again(self) -> bool:
+        """Give what the kernel had no room for, if it has room now; return whether it has."""
+        done = False
+        for (target, key), part in list(self._busy.items()):
+            del self._busy[target, key]
+            if self._decided.get(target, {}).get(key) != part or not self._ask:
+                continue
+            one = self.held.get(target) or Held(target, _ticks() + 1, {}, {})
+            try:
+                one.before[key] = KINDS[key].of(target, self._proc)
+            except OSError:  # It has ended.
+                continue
+            one.given[key] = part
+            if self._store:
+                self._store.write({**self.held, target: one}.values())
+            number = self._ask(part.request(target))
+            if not number:
+                done = True
+                self.held[target] = one
+                self._lacking.discard(target)
+                self._explain(f"{target}\n  {part}: there is room for it now")
+                continue
+            del one.before[key], one.given[key]
+            if number == errno.EBUSY:
+                self._busy[target, key] = part
+        return done
+
+    def _explain_once(self, target: Target, text: str) -> None:
+        if self._explained.get(target) != text:
+            self._explained[target] = text
+            self._explain(text)
 
     def _can_return(self, one: Held, key: str) -> bool:
         """Return whether what a thread has may be given back: a smaller nice is a privilege."""

@@ -65,9 +65,18 @@ class Target:
         return f"thread {self.number} ({self.name}) of process {self.process} ({self.program})"
 
 
+def _attributes(thread: int) -> tuple[int, ...]:
+    data = ctypes.create_string_buffer(helper.ATTR.size)
+    helper.call(helper.GETATTR, thread, data, helper.ATTR.size, 0)
+    return helper.ATTR.unpack(data.raw)
+
+
 @dataclass(frozen=True)
 class Policy:
-    """Scheduling policy with its numbers; `reset`: threads that it starts do not have it."""
+    """Scheduling policy with its numbers; `reset`: threads that it starts do not have it.
+
+    kept: A slice of its own, in ns, or what else a reservation has: no file says it.
+    """
 
     key: ClassVar[str] = "policy"
     name: str
@@ -77,6 +86,7 @@ class Policy:
     deadline: int = 0
     period: int = 0
     reset: bool = False
+    kept: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
         if self.name not in FIELDS:
@@ -90,17 +100,19 @@ class Policy:
                 raise ValueError(f"{key} must be from {least} to {most}; here is {value}")
         if not self.runtime <= self.deadline <= self.period:
             raise ValueError("runtime <= deadline <= period must hold")
+        whole(self.kept, "kept")
 
     @classmethod
     def of(cls, target: Target, _: Path) -> "Policy":
         """Return what the kernel has now."""
-        data = ctypes.create_string_buffer(helper.ATTR.size)
-        helper.call(helper.GETATTR, target.number, data, helper.ATTR.size, 0)
-        _, policy, flags, *values = helper.ATTR.unpack(data.raw)
+        policy, flags, *values = _attributes(target.number)[1:]
         name = NAMES[policy]
         known = dict(zip(LIMITS, values, strict=False))
         mine = {key: known[key] for key in FIELDS[name]}
-        return cls(name, **mine, reset=bool(flags & helper.RESET_ON_FORK))
+        kept = flags & helper.OF_RESERVATIONS if name == "deadline" else 0
+        if name in ("other", "batch") and known["runtime"] != _attributes(0)[5]:
+            kept = known["runtime"]
+        return cls(name, **mine, reset=bool(flags & helper.RESET_ON_FORK), kept=kept)
 
     def holds(self, now: "Policy", exactly: bool = True) -> bool:
         """Return whether it is in force."""
@@ -113,8 +125,13 @@ class Policy:
         values = {key: getattr(self, key) for key in LIMITS}
         if self.name in ("deadline", *URGENT):
             values["nice"] = 0
+        flags = int(self.reset)
+        if self.name == "deadline":
+            flags |= self.kept
+        elif self.kept:
+            values["runtime"] = self.kept
         return Request(
-            helper.POLICY, target.number, target.born, NUMBERS[self.name], int(self.reset), **values
+            helper.POLICY, target.number, target.born, NUMBERS[self.name], flags, **values
         )
 
     def __str__(self) -> str:
@@ -137,9 +154,7 @@ class Clamp:
     @classmethod
     def of(cls, target: Target, _: Path) -> "Clamp":
         """Return what the kernel has now; without uclamp that is 0 and 0."""
-        data = ctypes.create_string_buffer(helper.ATTR.size)
-        helper.call(helper.GETATTR, target.number, data, helper.ATTR.size, 0)
-        return cls(*helper.ATTR.unpack(data.raw)[-2:])
+        return cls(*_attributes(target.number)[-2:])
 
     def holds(self, now: "Clamp", exactly: bool = True) -> bool:
         """Return whether it is in force."""

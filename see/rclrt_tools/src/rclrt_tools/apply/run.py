@@ -105,9 +105,10 @@ def _apply(entries: list[Entry], explain: bool, allow_starving: bool, proc: Path
 def _summary(keeper: Keeper, is_told: bool) -> str:
     threads = [one for one in keeper.held if not one.is_interrupt]
     processes = len({one.process for one in threads})
+    lacking = f", but for {keeper.lacking} that were refused something" * bool(keeper.lacking)
     lines = [
         f"{len(threads)} threads of {processes} processes and {len(keeper.held) - len(threads)} "
-        "interrupts are as the file says; what they had comes back at the end (Ctrl-C)",
+        f"interrupts are as the file says{lacking}; what they had comes back at the end (Ctrl-C)",
         *keeper.unmatched(),
     ]
     if not is_told:
