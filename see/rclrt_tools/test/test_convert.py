@@ -25,6 +25,7 @@ from rclrt_tools.convert import (
     from_contract,
     from_system_file,
     from_topics,
+    reader_of,
     to_caret,
     to_yaml,
 )
@@ -124,6 +125,9 @@ def test_a_caret_architecture_becomes_a_model(architecture: Imported) -> None:
     assert (see.group, look.executor, see.executor) == ("", "first", "second")
     # It has no times, so nothing is proved with it.
     assert any("'/stop', so period_ms of" in reason for reason in system.no_verdict)
+    document = parse_document(text.replace("topic_name: /stop", "topic_name: /blink"), "a.yaml")
+    blink = as_system(from_caret(document)).no_verdict
+    assert any("which callback of '/eye' publishes '/blink' is not said" in one for one in blink)
     assert not analyse(system).met
 
 
@@ -247,12 +251,19 @@ def test_times_that_nodes_report_are_chains_of_their_callbacks(architecture: Imp
     assert "nobody knows whose time '/mind/took' is" in listed
 
 
+@pytest.mark.parametrize("name", ["/**:", "/system/monitor:", "system:\n monitor:"])
 def test_steps_of_a_latency_monitor_are_looked_for_among_the_nodes(
-    architecture: Imported,
+    architecture: Imported, name: str
 ) -> None:
     system = as_system(architecture)
-    imported = from_autoware(parse_document(LATENCY, "p.yaml"), system)
-    (chain,) = imported.content["chains"]
+    document = parse_document(LATENCY.replace("/**:", name), "p.yaml")
+    imported = reader_of(document)(document, system)
+    # The deadline is that of all steps, so what has lost one is a draft.
+    assert imported.content == {}
+    ((chain, why),) = imported.drafts
+    assert why == "no callback for soul"
+    whole = parse_document(LATENCY.replace(", soul]", "]"), "p.yaml")
+    assert from_autoware(whole, system).content["chains"] == [chain]
     assert chain["deadline_ms"] == 478.5
     assert chain["semantics"] == "latency"
     assert chain["callbacks"] == ["/eye/timer/50ms", "/mind/subscription/picture"]
@@ -291,7 +302,8 @@ def test_steps_of_a_latency_monitor_are_looked_for_among_the_nodes(
             "x.yaml:2: overrides.a.priority: must be a whole number from 1 to 99",
         ),
         (from_topics, "- args: {topic: a, timeout: soon}\n", "0.args.timeout: must be a number"),
-        (from_autoware, "/**: {ros__parameters: {}}\n", "processing_steps: must be a map"),
+        (from_autoware, "/**: {ros__parameters: {}}\n", "no node's parameters have"),
+        (from_autoware, "/**: {ros__parameters: {processing_steps: 3}}\n", "must be a map"),
     ],
 )
 def test_files_of_another_form_are_refused_with_their_line(

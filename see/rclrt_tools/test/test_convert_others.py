@@ -55,6 +55,10 @@ ARDUPILOT = """constexpr struct Client::Topic_table Client::topics[] = {
         .qos = {.durability = UXR_DURABILITY_VOLATILE, .reliability = UXR_RELIABILITY_RELIABLE,
                 .depth = 5},
     },
+    // {.topic_rw = Topic_rw::DataWriter, .topic_name = "rt/ap/off", .type_name = "a::msg::B_"},
+    /* {
+        .topic_rw = Topic_rw::DataWriter, .topic_name = "rt/ap/gone", .type_name = "a::msg::B_"
+    }, */
     {.topic_name = "rt/ap/old", .type_name = "our_msgs::msg::dds_::Wish_"},
 };
 """
@@ -62,7 +66,9 @@ MICRO_ROS = """{"names": {
   "rmw_microxrcedds": {"cmake-args": [
     "-DRMW_UXRCE_MAX_PUBLISHERS=10", "-DRMW_UXRCE_MAX_HISTORY=6",
     "-DRMW_UXRCE_STREAM_HISTORY=8"]},
-  "microxrcedds_client": {"cmake-args": ["-DUCLIENT_SERIAL_TRANSPORT_MTU=250", "-DOTHER=ON"]}
+  "microxrcedds_client": {"cmake-args": ["-DUCLIENT_SERIAL_TRANSPORT_MTU:STRING=250"]},
+  "tracetools": {"cmake-args": ["-DOTHER=ON"]},
+  "tracetools": {"cmake-args": ["-DOTHER=ON"]}
 }}
 """
 MESSAGES = """#include "rclrt_micro/client.h"
@@ -136,7 +142,8 @@ def test_topics_have_their_direction_and_qos() -> None:
     assert 'X(ap_mood, our_msgs__msg__Mood, "/ap/mood", true, true, 20)' in made.code
     assert 'X(ap_wish, our_msgs__msg__Wish, "/ap/wish", true, false, 5)' in made.code
     assert made.code.index("ap_mood") < made.code.index("RCLRT_TOPICS_TAKEN")
-    assert "Table.h:22: 2" in "".join(made.left_out)
+    assert "Table.h:26: 2" in "".join(made.left_out)
+    assert "off" not in made.code and "gone" not in made.code
 
 
 @pytest.mark.parametrize(
@@ -318,3 +325,15 @@ def test_a_spoilt_file_is_read_or_refused_by_its_name(read: Any, text: str) -> N
             assert "s.yaml" in str(error), (seed, error)
             refused += 1
     assert 0 < refused < 60
+
+
+def test_paths_of_one_name_belong_to_the_scope_of_their_node() -> None:
+    text = """nodes:
+  p/a: {paths: {main: {trigger: {timer: {rate_hz: 10}}, output: [x]}}}
+  q/b: {paths: {main: {trigger: {timer: {rate_hz: 10}}, output: [x]}}}
+chains:
+  one: {segments: [{scope: /p, path: main}]}
+  two: {segments: [{scope: /q, path: main}]}
+"""
+    imported = from_contract(parse_document(text, "c.yaml"))
+    assert [one["publishes"] for one in imported.content["callbacks"]] == [["/p/x"], ["/q/x"]]

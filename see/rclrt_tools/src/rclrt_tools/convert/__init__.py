@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rclrt_analysis.model import ModelError, System
 from rclrt_analysis.model.document import Document
 
-from rclrt_tools.convert.autoware import CHECKED, from_autoware, from_topics
+from rclrt_tools.convert.autoware import from_autoware, from_topics, parameters_in
 from rclrt_tools.convert.caret_read import from_caret
 from rclrt_tools.convert.caret_write import to_caret
 from rclrt_tools.convert.imported import Imported, check, to_yaml
@@ -49,10 +49,6 @@ def _at(content: Any, *keys: str) -> Any:
     return content
 
 
-def _is_monitor(content: Any, key: str) -> bool:
-    return _at(content, "/**", "ros__parameters", key) is not None
-
-
 FORMATS = (
     Format(
         "caret",
@@ -81,7 +77,7 @@ FORMATS = (
     Format(
         "autoware",
         "a latency monitor",
-        lambda c: any(_is_monitor(c, key) for key in ("processing_steps", CHECKED)),
+        lambda c: parameters_in(c) is not None,
         from_autoware,
     ),
     Format(

@@ -28,7 +28,6 @@ from rclrt_tools.convert.imported import (
 )
 from rclrt_tools.convert.play_launch import rate_chain, two_periods
 
-_ROOT: Place = ("/**", "ros__parameters")
 CHECKED = "processing_time_topic_name_list"
 MONITORED = {
     "module": "",
@@ -51,11 +50,12 @@ def from_autoware(document: Document, system: System | None = None) -> Imported:
     Raises ModelError: It has not the form of one.
     """
     imported = Imported(document)
-    content = mapping(document, document.content, ())
-    root = mapping(document, content.get("/**"), ("/**",))
-    parameters = mapping(document, root.get("ros__parameters"), _ROOT)
+    found = parameters_in(document.content)
+    if found is None:
+        raise wrong(document, (), f"no node's parameters have processing_steps or {CHECKED}")
+    root, parameters = found
     if CHECKED in parameters:
-        return _processing_times(imported, parameters, system)
+        return _processing_times(imported, root, parameters, system)
     known = {
         "latency_threshold_ms": "",
         "processing_steps": "",
@@ -63,8 +63,8 @@ def from_autoware(document: Document, system: System | None = None) -> Imported:
         "update_rate": "how often the monitor publishes; a watch has its own",
         "window_size": "how many samples the monitor keeps; bounds need none",
     }
-    imported.leave_out_others(parameters, _ROOT, known)
-    place: Place = (*_ROOT, "processing_steps")
+    imported.leave_out_others(parameters, root, known)
+    place: Place = (*root, "processing_steps")
     steps = mapping(document, parameters.get("processing_steps"), place)
     sequence = steps.get("sequence")
     if (
@@ -74,18 +74,37 @@ def from_autoware(document: Document, system: System | None = None) -> Imported:
     ):
         raise wrong(document, (*place, "sequence"), "must be a list of steps")
     chain: dict[str, Any] = {"name": "pipeline", "semantics": "latency"}
-    deadline = _deadline(imported, parameters)
+    deadline = _deadline(imported, root, parameters)
     if deadline is not None:
         chain["deadline_ms"] = deadline
     way: list[str] = []
+    lost = []
     for step in sequence:
-        found = _callbacks(imported, system, step, steps.get(step), (*place, step), way)
-        way += [one for one in found if one not in way]
+        mine = _callbacks(imported, system, step, steps.get(step), (*place, step), way)
+        lost += [step] * (not mine)
+        way += [one for one in mine if one not in way]
     for name in steps:
         if name != "sequence" and name not in sequence:
             imported.leave_out((*place, name), "a step that is not in the sequence")
-    imported.content = {"chains": [{**chain, "callbacks": way}]}
+    chain["callbacks"] = way
+    if lost:  # The deadline is that of all steps.
+        imported.drafts.append((chain, f"no callback for {', '.join(lost)}"))
+    else:
+        imported.content = {"chains": [chain]}
     return imported
+
+
+def parameters_in(content: Any, place: Place = ()) -> tuple[Place, dict[str, Any]] | None:
+    """Return where the parameters of a monitor stand, and these: under any name of a node."""
+    for key, value in content.items() if isinstance(content, dict) and len(place) < 9 else ():
+        here = (*place, key)
+        if key != "ros__parameters":
+            found = parameters_in(value, here)
+            if found is not None:
+                return found
+        elif isinstance(value, dict) and {"processing_steps", CHECKED} & value.keys():
+            return here, value
+    return None
 
 
 def from_topics(document: Document) -> Imported:
@@ -130,16 +149,16 @@ def _above_zero(document: Document, args: dict[str, Any], place: Place, key: str
 
 
 def _processing_times(
-    imported: Imported, parameters: dict[str, Any], system: System | None
+    imported: Imported, root: Place, parameters: dict[str, Any], system: System | None
 ) -> Imported:
     """Return a chain of each node that reports how long it takes."""
     known = {CHECKED: "", "update_rate": "how often the checker publishes; a watch has its own"}
-    imported.leave_out_others(parameters, _ROOT, known)
-    topics = texts(imported.document, parameters[CHECKED], (*_ROOT, CHECKED))
+    imported.leave_out_others(parameters, root, known)
+    topics = texts(imported.document, parameters[CHECKED], (*root, CHECKED))
     chains: dict[str, dict[str, Any]] = {}
     for i, topic in enumerate(topics):
         node, mark, part = topic.rpartition("/debug/")
-        place: Place = (*_ROOT, CHECKED, i)
+        place: Place = (*root, CHECKED, i)
         if not mark:
             imported.leave_out(place, f"nobody knows whose time '{topic}' is")
         elif "/" in part:
@@ -153,7 +172,7 @@ def _processing_times(
     return imported
 
 
-def _deadline(imported: Imported, parameters: dict[str, Any]) -> float | None:
+def _deadline(imported: Imported, root: Place, parameters: dict[str, Any]) -> float | None:
     threshold = parameters.get("latency_threshold_ms")
     offsets = parameters.get("latency_offsets_ms") or []
     if not isinstance(threshold, int | float) or isinstance(threshold, bool):
@@ -162,16 +181,16 @@ def _deadline(imported: Imported, parameters: dict[str, Any]) -> float | None:
         isinstance(o, int | float) and not isinstance(o, bool) and o >= 0 for o in offsets
     )
     if not is_good:
-        raise wrong(imported.document, (*_ROOT, "latency_offsets_ms"), "must be a list of times")
+        raise wrong(imported.document, (*root, "latency_offsets_ms"), "must be a list of times")
     if sum(offsets):
         text = f"{sum(offsets):g} ms of steps that report nothing are taken off the deadline"
-        imported.leave_out((*_ROOT, "latency_offsets_ms"), text)
+        imported.leave_out((*root, "latency_offsets_ms"), text)
     left = threshold - sum(offsets)
     if left <= 0:
         text = f"latency_offsets_ms leave nothing of {threshold:g} ms"
-        raise wrong(imported.document, (*_ROOT, "latency_threshold_ms"), text)
+        raise wrong(imported.document, (*root, "latency_threshold_ms"), text)
     if left > MOST_MS:
-        imported.leave_out((*_ROOT, "latency_threshold_ms"), "longer than an hour")
+        imported.leave_out((*root, "latency_threshold_ms"), "longer than an hour")
         return None
     return round(float(left), 6)
 

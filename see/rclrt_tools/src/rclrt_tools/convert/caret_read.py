@@ -72,6 +72,8 @@ class _Reader:
         self._callbacks: dict[str, _Callback] = {}
         self._used: set[str] = set()
         self._guesses: list[str] = []
+        self._senders: dict[str, str] = {}
+        """The node of each topic that is published by nobody knows which of its callbacks."""
 
     def read(self) -> Imported:
         content = self._document.content
@@ -137,6 +139,7 @@ class _Reader:
         for at, item in items(self._document, node, place, "publishes"):
             topic, names = item["topic_name"], item.get("callback_names") or [UNDEFINED]
             if fit(topic) not in guessed and not {*texts(self._document, names, at)} <= {*mine}:
+                self._senders.setdefault(fit(topic), name)
                 text = f"nobody knows which callback publishes '{topic}'"
                 self._imported.leave_out(at, text, NO_PUBLISHER)
         for at, item in contexts:
@@ -315,8 +318,10 @@ class _Reader:
         missing = ["a CARET architecture has no execution times: fill in wcet_ms of every callback"]
         for callback in self._callbacks.values():
             if callback.topic and callback.topic not in published:
-                text = f"nobody in the file publishes '{callback.topic}', so period_ms of "
-                text += f"'{callback.name}' is a guess: say how often it comes"
+                text = f"nobody in the file publishes '{callback.topic}'"
+                if sender := self._senders.get(callback.topic):
+                    text = f"which callback of '{sender}' publishes '{callback.topic}' is not said"
+                text += f", so period_ms of '{callback.name}' is a guess: say how often it comes"
                 missing.append(fit(text, 1000))
         missing += self._guesses
         for name in {c.executor: None for c in self._callbacks.values() if c.executor not in kinds}:

@@ -30,7 +30,8 @@ _BLOCK = re.compile(r"\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
 _FIELD = re.compile(
     r"\.(topic_rw|topic_name|type_name|durability|reliability|depth)\s*=\s*([^,\n}]+)"
 )
-_OPTION = re.compile(r"-D(\w+)=(.*)")
+_OPTION = re.compile(r"-D(\w+)(?::\w+)?=(.*)")
+_COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.S)
 
 
 @dataclass
@@ -82,7 +83,8 @@ def from_ardupilot(document: Document) -> Imported:
     Raises ModelError: It has no topics, or one of a type that is no message.
     """
     imported = Imported(document)
-    text = str(document.content)
+    # What is a comment is blank, on as many lines.
+    text = _COMMENT.sub(lambda m: m[1] or "\n" * m[0].count("\n"), str(document.content))
     topics = []
     for i, block in enumerate(_BLOCK.finditer(text)):
         fields = {name: value.strip().strip('"') for name, value in _FIELD.findall(block[1])}

@@ -153,7 +153,7 @@ class _Contract:
         self._least: dict[str, float] = {}
         """The least rates of topics that anybody asks for."""
         self._most: dict[str, float] = {}
-        self._scope_of: dict[str, str] = {}
+        self._scopes_of: dict[str, list[str]] = {}
         """Namespaces of paths, as chains name them."""
 
     def read(
@@ -169,7 +169,8 @@ class _Contract:
         for name, chain in self._part(self._content, (), "chains"):
             for _, segment in items(self._document, chain, ("chains", name), "segments"):
                 if "path" in segment:
-                    self._scope_of[str(segment["path"])] = str(segment.get("scope", "/"))
+                    scopes = self._scopes_of.setdefault(str(segment["path"]), [])
+                    scopes.append(str(segment.get("scope", "/")))
         nodes = dict(self._part(self._content, (), "nodes"))
         for node, about in nodes.items():
             for key, place, endpoint in self._endpoints(node, about):
@@ -241,7 +242,10 @@ class _Contract:
         full = f"/{node.lstrip('/')}"
         item: dict[str, Any] = {"executor": fit(full), "wcet_ms": 0, "group": fit(f"{full}/group")}
         outputs = texts(self._document, path.get("output"), (*place, "output"))
-        scope = self._scope_of.get(name, "/")
+        # Several scopes may have a path of that name: the one that the node is in counts.
+        scopes = self._scopes_of.get(name, ["/"])
+        inside = [one for one in scopes if f"{full}/".startswith(f"{one.rstrip('/')}/")]
+        scope = max(inside or scopes[-1:], key=len)
         made = _Callback(item, node, name, [self._topic_at(node, one, scope) for one in outputs])
         if kind == "once":
             self._imported.leave_out(place, "it runs once", "paths that run once")

@@ -68,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(convert.to_yaml(imported), end="")
     if imported.left_out:
         print(f"not taken over: {imported.summary()}; listed at the top", file=sys.stderr)
+    if count := len(imported.content.get("no_verdict", ())):
+        print(f"missing or guessed: {count} things, under no_verdict", file=sys.stderr)
     if count := len(imported.drafts):
         text = f"drafts of chains: {count}, in comments at the top, which say what is missing"
         print(text, file=sys.stderr)
