@@ -157,6 +157,8 @@ irqs: [{irq: 031, affinity: [0]}, {irq: 0, affinity: null}, {irq: 8}]
         ),
         ("/c -r __ns:=/a/b -r x:__node:=d -r y:__node:=e", "c", ("c",), ("/a/b/d", "/a/b/e")),
         ("/c __name:=d __ns:=/", "c", ("c",), ("/d",)),
+        ("/usr/bin/python3 -I -c print() x", "python3", ("python3",), ()),
+        ("/usr/bin/python3 -m my.tool x", "python3", ("python3", "my.tool"), ()),
         ("", "kworker", ("kworker",), ()),
     ],
 )

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -453,6 +454,7 @@ def test_of_a_process_that_was_started_without_us_the_threads_are_seen() -> None
             (child.pid, "outside")
         ]
         assert said["processes"][0]["cpu_percent"] == found["cpu_percent"]
+        assert found["jobs_per_s"] is None
         assert "callbacks and messages are not known" in to_text(snapshot, 100)
         look = [*cli.command("observe", "--pid", *mine), "--for", "0.1"]
         done = subprocess.run(look, capture_output=True, text=True, check=True)
@@ -462,6 +464,67 @@ def test_of_a_process_that_was_started_without_us_the_threads_are_seen() -> None
     assert watch.snapshot().outside == []
     done = subprocess.run(look, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and f"there is no process {child.pid}" in done.stderr
+
+
+TWO_NODES = """
+import rclpy.executors, std_msgs.msg
+rclpy.init()
+executor = rclpy.executors.SingleThreadedExecutor()
+for name in ("container", "camera"):
+    node = rclpy.create_node(name)
+    own, both = (node.create_publisher(std_msgs.msg.Empty, t, 10) for t in (name + "/own", "both"))
+    def publish(own=own, both=both):
+        own.publish(std_msgs.msg.Empty())
+        both.publish(std_msgs.msg.Empty())
+    node.create_timer(0.01, publish)
+    executor.add_node(node)
+print(flush=True)
+executor.spin()
+"""
+
+
+def test_all_nodes_of_a_process_are_seen_in_its_domain() -> None:
+    pytest.importorskip("rclpy")
+    remaps = ["--ros-args", "-r", "container:__node:=container", "-r", "ghost:__node:=ghost"]
+    with subprocess.Popen(
+        [sys.executable, "-c", TWO_NODES, *remaps], stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        other = {
+            **os.environ,
+            "ROS_DOMAIN_ID": "77" if os.environ.get("ROS_DOMAIN_ID") != "77" else "78",
+        }
+        look = [*cli.command("observe", "--pid", str(child.pid)), "--for", "0.1"]
+        done = subprocess.run(look, env=other, capture_output=True, text=True, check=True)
+        child.kill()
+    said = done.stdout
+    for node in ("container", "camera"):
+        own = re.search(
+            rf"/{node} publishes /{node}/own \[.*\], (\d+) messages in ([\d.]+) s\n", said
+        )
+        assert own and int(own[1]) > 0, said
+        assert re.search(rf"/{node} publishes /both .* s of 2 publishers together\n", said), said
+    domain = os.environ.get("ROS_DOMAIN_ID", "0")
+    assert f"/ghost: not known in the graph of ROS domain {domain}: " in said
+    # The graph has taken all of the time, and what the threads did was measured all the same.
+    main = re.search(rf"^ *{child.pid} +\S+ +{child.pid} .*$", said, re.M)
+    assert main and len(re.findall(r"[\d.]+", main[0])) > 5, said
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--pid", "1", "--deadline", "a=1ms"),
+        ("--pid", "1", "--params", "x"),
+        ("--for", "3", "true"),
+    ],
+)
+def test_options_that_would_not_count_are_refused(options: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        cli.command("observe", *options), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and done.stderr
 
 
 @pytest.mark.parametrize(

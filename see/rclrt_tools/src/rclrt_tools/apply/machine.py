@@ -37,8 +37,15 @@ def names_of(words: Sequence[str], comm: str) -> tuple[tuple[str, ...], tuple[st
     """Return what a process with these arguments is called, and the nodes that they name."""
     programs = [comm, *[Path(word).name for word in words[:1]]]
     if re.match(r"python|bash|sh$|perl|ruby", programs[-1]):
-        scripts = [word for word in words[1:] if not word.startswith("-")]
-        programs += [Path(word).name for word in scripts[:1]]
+        rest = iter(words[1:])
+        for word in rest:
+            if word == "-m":
+                programs.append(next(rest, ""))
+            elif not word.startswith("-"):
+                programs.append(Path(word).name)
+            elif word != "-c":  # Else what follows is no name but the program itself.
+                continue
+            break
     spaces = [found[1].strip("/") for word in words if (found := _SPACE.fullmatch(word))]
     space = f"/{spaces[-1]}" if spaces and spaces[-1] else ""
     nodes = [f"{space}/{found[1]}" for word in words if (found := _NODE.fullmatch(word))]

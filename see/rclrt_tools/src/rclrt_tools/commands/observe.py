@@ -57,15 +57,21 @@ def needs(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command, or look at a process."""
-    if bool(arguments.pid) == bool(arguments.command) or (arguments.pid and arguments.output):
-        print("give a command, or --pid without -o", file=sys.stderr)
+    is_changed = arguments.params or arguments.deadline
+    if bool(arguments.pid) == bool(arguments.command):
+        print("give a command, or --pid", file=sys.stderr)
+        return 2
+    if arguments.pid and (arguments.output or is_changed):
+        print("--pid only looks: it goes without -o, --params and --deadline", file=sys.stderr)
+        return 2
+    if arguments.command and arguments.seconds:
+        print("--for goes with --pid: a command ends by itself", file=sys.stderr)
         return 2
     if arguments.pid:
         return _look(arguments.pid, arguments.seconds)
     from rclrt_tools.preload import NOT_RUN, run_with
     from rclrt_tools.views.processes import processes, to_text
 
-    is_changed = arguments.params or arguments.deadline
     ours = run_verb.variables(arguments) if is_changed else {}
     if ours is None:
         return NOT_RUN
@@ -101,9 +107,11 @@ def _look(process: int, seconds: float | None) -> int:
         print(f"there is no process {process} that may be looked at", file=sys.stderr)
         return 1
     topics = list(topics_of(process))
+    left = math.inf
     with suppress(KeyboardInterrupt):
-        while (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, LOOKS_S))
+        while left > 0:  # once at least: the topics may have taken all of the time
+            time.sleep(max(0.0, min(end - time.monotonic(), LOOKS_S)))
+            left = end - time.monotonic()
             snapshot = watch.snapshot()
             if not snapshot.outside:
                 print(f"process {process} has ended", file=sys.stderr)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def topics_of(process: int) -> Iterator[str]:
     A reader that asks for nothing again counts the messages that it publishes in a second.
     """
     words = proc_text(f"/proc/{process}/cmdline").split("\0")[:-1]
-    nodes = names_of(words, "")[1]
+    nodes = [*names_of(words, "")[1]]
     if not nodes:
         yield "topics: not known: its arguments name no node (__node:=NAME)"
         return
@@ -81,25 +82,31 @@ def topics_of(process: int) -> Iterator[str]:
     except ImportError:
         yield "topics: not known: rclpy is not here. Source the ROS 2 of the robot"
         return
+    domain = _domain_of(process)
     context = rclpy.Context()
-    rclpy.init(context=context, args=[])
+    rclpy.init(context=context, args=[], domain_id=domain)
     try:
         mine = rclpy.create_node(
             f"rclrt_observe_{os.getpid()}", context=context, enable_rosout=False,
             start_parameter_services=False,
         )  # fmt: skip
         until = time.monotonic() + GRAPH_S
-        for node in nodes:
-            space, _, name = node.rpartition("/")
-            while (name, space or "/") not in mine.get_node_names_and_namespaces():
-                if time.monotonic() > until:
-                    break
-                time.sleep(0.1)
+        named = [_parts(node) for node in nodes]
+        while not {*named} <= {*mine.get_node_names_and_namespaces()}:
+            if time.monotonic() > until:
+                break
+            time.sleep(0.1)
+        beside = _beside(mine, named)
+        if beside is None:
+            yield "which other nodes it has is not known: /parameter_events does not tell"
+        for node in [*nodes, *(beside or ())]:
+            name, space = _parts(node)
             try:
-                published = mine.get_publisher_names_and_types_by_node(name, space or "/")
-                taken = mine.get_subscriber_names_and_types_by_node(name, space or "/")
+                published = mine.get_publisher_names_and_types_by_node(name, space)
+                taken = mine.get_subscriber_names_and_types_by_node(name, space)
             except Exception as error:  # rclpy has one of its own for a node that is not there
-                yield f"{node}: not known in the graph: {printable(str(error))[:120]}"
+                why = printable(str(error))[:120]
+                yield f"{node}: not known in the graph of ROS domain {domain}: {why}"
                 continue
             counted = _counted(mine, {topic: types[0] for topic, types in published})
             for what, topics in (("publishes", published), ("takes", taken)):
@@ -109,6 +116,38 @@ def topics_of(process: int) -> Iterator[str]:
         mine.destroy_node()
     finally:
         rclpy.shutdown(context=context)
+
+
+def _domain_of(process: int) -> int:
+    """Return the domain of a process, as far as it may be read; else that of this program."""
+    try:
+        said = proc_text(f"/proc/{process}/environ")
+    except OSError:
+        said = ""
+    found = re.search(r"(?:^|\0)ROS_DOMAIN_ID=(\d{1,3})(?:\0|$)", said)
+    text = found[1] if found else "" if said else os.environ.get("ROS_DOMAIN_ID", "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _parts(node: str) -> tuple[str, str]:
+    space, _, name = node.rpartition("/")
+    return name, space or "/"
+
+
+def _beside(mine: Any, named: Sequence[tuple[str, str]]) -> list[str] | None:
+    """Return further nodes of the participants of these, which a process has; None: unknown.
+
+    The first 12 bytes of what names an endpoint name its participant.
+    """
+    of: dict[tuple[int, ...], set[tuple[str, str]]] = {}
+    for one in mine.get_publishers_info_by_topic("/parameter_events"):
+        known = of.setdefault(tuple(one.endpoint_gid[:12]), set())
+        known.add((one.node_name, one.node_namespace))
+    groups = [group for group in of.values() if group.intersection(named)]
+    if not groups:
+        return None
+    more = {*chain.from_iterable(groups)} - {*named}
+    return sorted(f"{space.rstrip('/')}/{name}" for name, space in more)
 
 
 def type_of(kind: str) -> Any:
@@ -150,4 +189,9 @@ def _counted(mine: Any, topics: Mapping[str, str]) -> dict[str, str]:
     seconds = time.monotonic() - begin
     for reader in readers.values():
         mine.destroy_subscription(reader)
-    return {topic: f"{counts[topic]} messages in {seconds:.1f} s" for topic in readers} | said
+    for topic in readers:
+        said[topic] = f"{counts[topic]} messages in {seconds:.1f} s"
+        publishers = mine.get_publishers_info_by_topic(topic)
+        many = sum(one.node_name != mine.get_name() for one in publishers)
+        said[topic] += f" of {many} publishers together" * (many > 1)
+    return said

@@ -71,13 +71,13 @@ class Watched:
 
 @dataclass(frozen=True)
 class ThreadUse:
-    """A thread and what it did since the last snapshot; `jobs` is 0 of those of no executor."""
+    """A thread and what it did since the last snapshot; `jobs` is None outside."""
 
     process: Process
     thread: Thread
     cpu: float | None
     preempted: float | None
-    jobs: float
+    jobs: float | None
     slept: float | None = None
 
 
@@ -307,5 +307,6 @@ class Watch:
                     snapshot.cpu[process] = snapshot.cpu.get(process, 0.0) + cpu
                     if self._from_begin:
                         self._threads[key] = before[key]
-                use = ThreadUse(process, thread, cpu, preempted, jobs.get(key, 0.0), slept)
+                ran = jobs.get(key, 0.0) if process in ours else None
+                use = ThreadUse(process, thread, cpu, preempted, ran, slept)
                 snapshot.threads.append(use)
