@@ -98,7 +98,6 @@ struct CallbackOptions : Scheduling
   std::string place{};
 };
 
-/// Counters of one callback since it was added. They only grow.
 /// Identifies a clock of the engine.
 using ClockId = uint32_t;
 constexpr ClockId kSteadyClock = 0;  ///< CLOCK_MONOTONIC
@@ -118,6 +117,7 @@ struct TimerOptions
   bool autostart = true;
 };
 
+/// Counters of one callback since it was added. They only grow.
 struct CallbackStatistics
 {
   uint64_t released = 0;         ///< jobs released (including those dropped or skipped later)

@@ -15,7 +15,7 @@
 namespace rclrt_core
 {
 
-/// Its values are fixed when it is released, but for the last three and the deadline (see inherit_deadline()).
+/// Its values are fixed when it is released, but for the deadline (see inherit_deadline()), `is_expected` and `priority`.
 struct Job
 {
   /// Nominal release: the timer's phase grid (lateness never shifts it), or arrival of the message.

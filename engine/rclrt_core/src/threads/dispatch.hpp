@@ -8,9 +8,9 @@
 /// Rules, kept by every function:
 /// - as many threads are coming as there are groups with work, or one for each CPU; for short jobs one that suffices is
 ///   enough: it sends for the next when it takes a job, and has often run several before that one arrives;
-/// - for short jobs that ask for nothing, up to 50 us of them, a thread that runs such a job is enough, if none of the last
-///   255 of its callback took more than 200 us. If this one does, the next release sends for another thread; if none comes,
-///   the timer thread does so, 10 ms after the release (look());
+/// - short jobs that ask for nothing and together take up to 50 us wait for a thread that runs such a job, if none of the
+///   last 255 jobs of its callback took more than 200 us. If the running job does, the next release sends for another
+///   thread. If no release comes, the timer thread does so, 10 ms after the last one (look());
 /// - for each of the most urgent of these groups a thread comes that suffices for it;
 /// - a job is bound to a thread only when that thread asks (next_for()), so the most urgent goes first however
 ///   late it came;

@@ -60,7 +60,7 @@ public:
   /// The thread runs a job with a budget, or without one. No system call.
   void limit(const DeadlineScheduler::Limit & limit) noexcept
   {
-    // Both are written by the thread itself, before it begins and after its last job.
+    // `deadlines_` and `slot_`: the thread itself writes them, before it begins and after its last job.
     if (deadlines_) {
       deadlines_->limit(slot_, limit);
     }
