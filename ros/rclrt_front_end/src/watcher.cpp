@@ -92,9 +92,11 @@ void Watcher::step(int64_t now)
   for (auto & [path, source] : sources_) {
     records.clear();
     bool is_good = !source.is_spoilt && source.file.look();
-    // Its maker names the file before it writes the number: it may have been opened between.
-    source.executor = source.file.executor();
-    source.is_ours = source.file.is_of_this_process() && source.executor == executor_;
+    if (is_good && source.executor == 0) {
+      // Its maker names the file before it writes the number: it may have been opened between.
+      source.executor = source.file.executor();
+      source.is_ours = source.file.is_of_this_process() && source.executor == executor_;
+    }
     std::unique_lock<PiMutex> lock(mutex_);
     if (is_good) {
       chains_.find_places(source, source.file.callbacks());
