@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "threads/life.hpp"
+#include "timers/timer_clocks.hpp"
 
 namespace rclrt_core
 {
