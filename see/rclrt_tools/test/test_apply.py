@@ -305,6 +305,21 @@ def test_after_a_kill_the_next_start_gives_back(
     child.send_signal(signal.SIGTERM)
     child.communicate()
     assert child.returncode == 0
+    file.write_text(text + f"cpu_affinity: [{CPUS[0]}]}}}}\n", encoding="utf-8")
+    child = start()
+    child.kill()
+    child.communicate()
+    assert victim.now("recvUC") == ("batch", 4, str(CPUS[0]))
+    file.write_text("/**: {ros__parameters: {rate: 5}}\n", encoding="utf-8")
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "have back what an earlier run had changed" in done.stderr
+    assert victim.now("recvUC") == before
+    one = keeper_module.Helper(PROC, None, None)
+    os.kill(one.number, signal.SIGKILL)
+    with pytest.raises(OSError, match="comes back when apply is started again"):
+        while True:
+            one.ask(Policy("other").request(victim.target("recvUC")))
+    one.close()
 
 
 @gives_nice_back

@@ -104,6 +104,8 @@ THREADS = "non_ros_threads:"
         (f"{THREADS} [{{name: a, {OTHER}, blub: 3}}]", "there is no field 'blub' here"),
         (f"{THREADS} [{{name: [x], {OTHER}}}, {{name: ~, {OTHER}}}]", "name is missing",
          "robot.yaml:1: non_ros_threads: name is missing"),
+        ("irqs: []\nirqs: []", "'irqs' stands here a second time"),
+        (HEAD + "      irqs: {a: {}, a: {}}", "'a' stands here a second time"),
         ("irqs: [{irq: x, affinity: [0]}]", "irq must be a whole number"),
         (HEAD + "      non_ros_threads: {a: {scheduling_policy: [fifo]}}", "is none of other"),
         (HEAD + "      irqs: [5]\n      kernel_threads: 6", "irqs: f", "kernel_threads: f"),

@@ -46,6 +46,7 @@ executors:
 - executor_type: rocket_executor
   executor_name: second
   callback_group_names: [/mind/callback_group_0]
+- {executor_type: single_threaded_executor, executor_name: third, callback_group_names: []}
 nodes:
 - node_name: /eye
   callback_groups:
@@ -78,6 +79,7 @@ nodes:
   callbacks:
   - {callback_name: /hand/callback_0, callback_type: subscription_callback, topic_name: /idea, symbol: Hand::move}
   - {callback_name: /hand/callback_1, callback_type: subscription_callback, topic_name: /stop, symbol: Hand::stop}
+- node_name: /idle
 """  # noqa: E501
 
 LATENCY = """/**:
@@ -134,7 +136,9 @@ def test_a_caret_architecture_becomes_a_model(architecture: Imported) -> None:
 def test_what_an_architecture_has_besides_is_listed_with_its_line() -> None:
     listed = left_out(from_caret(parse_document(ARCHITECTURE, "a.yaml")))
     for expected in (
-        "a.yaml:25: nodes.0.publishes.1: nobody knows which callback publishes '/blink'",
+        "nodes.3: '/idle' has none",
+        "executors.2: 'third' has none",
+        "a.yaml:26: nodes.0.publishes.1: nobody knows which callback publishes '/blink'",
         "nodes.1.callbacks.2: callbacks of type 'service_callback' are not known here",
         "nodes.1.callbacks.2.service_name: not known here",
         "from '/picture' to '/idea', by 'telepathy': not known here",
@@ -143,7 +147,7 @@ def test_what_an_architecture_has_besides_is_listed_with_its_line() -> None:
         "in '/mind' is not in the file: the path 'lost' is left out",
     ):
         assert expected in listed
-    assert len(listed.splitlines()) == 7
+    assert len(listed.splitlines()) == 9
 
 
 def test_what_a_node_samples_is_a_way_through_it_even_if_its_publisher_is_not_known() -> None:
@@ -214,6 +218,16 @@ def test_a_model_goes_to_caret_and_comes_back() -> None:
         assert nodes(after.callbacks) == list(before.callbacks)
 
 
+def test_the_second_callback_of_a_topic_goes_to_caret_with_that_topic() -> None:
+    text = ARCHITECTURE.replace(
+        "topic_name: /idea, symbol: Hand", "topic_name: /stop, symbol: Hand"
+    )
+    system = as_system(from_caret(parse_document(text, "a.yaml")))
+    assert any(one.name.endswith("/stop#2") for one in system.callbacks)
+    hand = yaml.safe_load(to_caret(system))["nodes"][-1]
+    assert [one["topic_name"] for one in hand["callbacks"]] == ["/stop", "/stop"]
+
+
 def test_rates_and_timeouts_of_a_state_monitor_are_times_of_silence() -> None:
     text = """- module: mind
   mode: [online]
@@ -232,6 +246,9 @@ def test_rates_and_timeouts_of_a_state_monitor_are_times_of_silence() -> None:
     ]
     assert "1 topics without a rate" in imported.summary()
     assert "t.yaml:7: 1.args.color: not known here" in left_out(imported)
+    assert "longer" not in left_out(imported)
+    longer = from_topics(parse_document(text.replace("timeout: 1.5", "timeout: 3.0"), "t.yaml"))
+    assert "timeout: 3 s are longer than two periods of error_rate" in left_out(longer)
 
 
 def test_times_that_nodes_report_are_chains_of_their_callbacks(architecture: Imported) -> None:
@@ -322,7 +339,8 @@ def test_the_command_knows_the_formats_and_counts_what_is_left_out(tmp_path: Pat
     contract.write_text(dumped({"nodes": {"eye": look}}), encoding="utf-8")
     done = convert(caret)
     publishers = "not taken over: 1 publications whose callback is not known, "
-    assert publishers + "6 things of 6 kinds" in done.stderr
+    more = "1 nodes without callbacks, 1 executors without callbacks, 6 things of 6 kinds"
+    assert publishers + more in done.stderr
     assert "# - " in done.stdout
     assert yaml.safe_load(done.stdout)["schema"] == 1
     assert "name: /eye/timer/50ms" in convert(contract).stdout
@@ -502,4 +520,4 @@ def test_equal_losses_are_told_once(architecture: Imported) -> None:
     assert len(comments) == before
     assert comments[-1].startswith("# - 914 contexts without a type: a.yaml:")
     assert "from '/a0' to '/b'" in comments[-1]
-    assert "(and 913 more like this: lines 26, 43, 17, 17," in comments[-1]
+    assert "(and 913 more like this: lines 27, 44, 50, 18," in comments[-1]

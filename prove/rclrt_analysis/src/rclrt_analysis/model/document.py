@@ -7,8 +7,8 @@ Refused, because a model needs none of it: files over 4 MiB, more than 200,000 v
 or occur twice, dates, numbers that are not finite or that YAML 1.1 takes for octal or base 60. What
 is wrong with a value is said in words for people that write YAML and not JSON schemas.
 
-Files of other programs hold what is not for us, so of those the last five are read: such a number
-or date is text, and of a key that occurs twice the last value counts.
+Files of other programs hold what is not for us, so of those such keys, numbers and dates are read,
+as text. A key that occurs twice is read in a colcon.meta alone, as colcon does: the last counts.
 """
 
 import math
@@ -205,7 +205,7 @@ def _value(document: Document, node: Any, place: Place) -> Any:
         if not is_text:
             raise _refuse(document.path, line, "this key is not text; quote it")
         key = key_node.value
-        if key in result and not document.foreign:
+        if key in result and not document.path.endswith("colcon.meta"):
             raise _refuse(document.path, line, f"'{key[:80]}' stands here a second time")
         inner = (*place, key)
         result[key] = _value(document, value_node, inner)

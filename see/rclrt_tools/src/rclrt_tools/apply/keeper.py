@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -40,6 +41,8 @@ from rclrt_tools.live.threads import cpus_in
 SEEN_S = 0.2
 """So long threads are looked at before they get a real-time policy, if they could starve others."""
 
+GONE = "the helper has ended: what was changed comes back when apply is started again"
+
 NO_WAY_BACK = -1
 """Beside error numbers: why nothing was changed."""
 
@@ -64,7 +67,7 @@ class Helper:
         assert self._process.stdout is not None
         data = self._process.stdout.read(helper.ANSWER.size)
         if len(data) != helper.ANSWER.size:
-            raise OSError(errno.EPIPE, "the helper has ended: nothing more can be changed")
+            raise OSError(GONE)
         number: int = helper.ANSWER.unpack(data)[0]
         return number
 
@@ -74,15 +77,19 @@ class Helper:
         Raises OSError: The helper has ended.
         """
         assert self._process.stdin is not None
-        self._process.stdin.write(helper.FORM.pack(*request))
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(helper.FORM.pack(*request))
+            self._process.stdin.flush()
+        except BrokenPipeError as error:
+            raise OSError(GONE) from error
         return self._answer()
 
     def close(self) -> None:
         """End it."""
         for stream in (self._process.stdin, self._process.stdout):
             assert stream is not None
-            stream.close()
+            with suppress(BrokenPipeError):
+                stream.close()
         self._process.wait()
 
 

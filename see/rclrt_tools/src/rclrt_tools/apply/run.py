@@ -41,6 +41,9 @@ def run(path: Path, explain: bool, dry_run: bool, allow_starving: bool, proc: Pa
         _tell(note)
     if not entries:
         _tell(f"{path}: it has no non_ros_threads, kernel_threads or irqs: there is nothing to do")
+        if not dry_run:  # but what a run that was killed has left
+            with suppress(StateError, OSError):
+                _apply([], explain, allow_starving, proc)
         return 2
     if dry_run:
         keeper = Keeper(entries, None, None, _tell, print, proc, allow_starving=allow_starving)
@@ -67,7 +70,7 @@ def _apply(entries: list[Entry], explain: bool, allow_starving: bool, proc: Path
     store = Store(folder_for(os.geteuid()))
     arrivals = Arrivals()
     user, group = _caller()
-    is_root = any(entry.section == INTERRUPTS for entry in entries)
+    is_root = not entries or any(entry.section == INTERRUPTS for entry in entries)
     helper = Helper(proc, *((None, None) if is_root else (user, group)))
     confine(0, user, group)
     arrivals.drain()  # That the helper has come is the first thing to be told of.
@@ -92,6 +95,8 @@ def _apply(entries: list[Entry], explain: bool, allow_starving: bool, proc: Path
         _tell(wrong)
     try:
         keeper.take_over(held)
+        if not entries:
+            return 0
         keeper.sweep()
         _tell(_summary(keeper, arrivals.heard))
         _follow(keeper, arrivals, wake)

@@ -127,6 +127,9 @@ def from_topics(document: Document) -> Imported:
         if not (warn or error or timeout):
             imported.leave_out(place, f"'{topic}' may come once", "topics without a rate")
             continue
+        if timeout and error and two_periods(error) < timeout * 1000:
+            text = f"{timeout:g} s are longer than two periods of error_rate, which count"
+            imported.leave_out((*place, "args", "timeout"), text)
         spans = {
             "error": [ms for ms in (timeout * 1000, error and two_periods(error)) if ms],
             "warn": [two_periods(warn)] if warn else [],

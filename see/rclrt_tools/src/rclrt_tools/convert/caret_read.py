@@ -120,6 +120,8 @@ class _Reader:
             if callback is not None:
                 self._callbacks[callback.name] = callback
                 mine[text_of(self._document, item, at, "callback_name")] = callback
+        if not mine:
+            self._imported.leave_out(place, f"'{name}' has none", "nodes without callbacks")
         for at, item in items(self._document, node, place, "publishes"):
             self._publishes(at, item, mine)
         for at, item in items(self._document, node, place, "subscribes"):
@@ -275,9 +277,11 @@ class _Reader:
                 kinds[name] = KINDS[kind]
             at = (*place, "callback_group_names")
             groups = set(map(fit, texts(self._document, item.get("callback_group_names"), at)))
-            for callback in self._callbacks.values():
-                if callback.group.lstrip("\0") in groups:
-                    callback.executor = name
+            mine = [c for c in self._callbacks.values() if c.group.lstrip("\0") in groups]
+            for callback in mine:
+                callback.executor = name
+            if not mine:
+                self._imported.leave_out(place, f"'{name}' has none", "executors without callbacks")
         return kinds
 
     def _item(self, callback: _Callback) -> dict[str, Any]:

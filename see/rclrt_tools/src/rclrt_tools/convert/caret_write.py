@@ -11,7 +11,8 @@ from rclrt_tools.convert.imported import UNDEFINED
 
 LOST = (
     "not in a CARET architecture: execution times, deadlines, semantics of chains, priorities, "
-    "CPUs, where times come from"
+    "CPUs, where times come from, which groups are reentrant. What is only read becomes a variable "
+    "that is passed, by a callback of its own"
 )
 
 
@@ -187,6 +188,7 @@ def node_name(callback: Callback) -> str:
 def _outside(callback: Callback) -> str:
     """Return the topic from outside that releases a callback, as its name says."""
     _, kind, topic = callback.name.partition(f"/{callback.kind.value}/")
+    topic = topic.partition("#")[0]  # The second of a name has #2.
     return f"/{topic}" if kind else f"/{callback.name.lstrip('/')}/from_outside"
 
 
