@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The queues, words and kicks of bpf/rclrt_edf.bpf.c: three threads with deadlines on two CPUs, in every
- * interleaving. A thread wakes, sleeps, changes its deadline and its affinity; CPU 1 goes and comes.
+ * interleaving of their wake-ups with EVENTS others: a thread sleeps or changes its deadline or affinity, CPU 1 goes or
+ * comes. Two assumptions about the kernel carry it: it looks again at an idle CPU when a thread is put on its run queue,
+ * and the thread that takes a CPU down wakes on another one.
  *
  * Promises:
  *   order  after a tick of a CPU, it runs nothing later than a thread that may run there and waited all that time;
